@@ -15,7 +15,6 @@ const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
 const status = () => import("./status.ts");
 const up = () => import("./up.ts");
-const wardenDogs = () => import("../warden/cli/dogs.ts");
 const wardenWarden = () => import("../warden/cli/warden.ts");
 const wardenWarrants = () => import("../warden/cli/warrants.ts");
 const work = () => import("../work/cli.ts");
@@ -54,12 +53,12 @@ const commands: readonly CatalogEntry[] = [
   entry("warrant show", "everything about one warrant", "looking", wardenWarrants),
   entry("warrant withdraw", "withdraw a warrant", "care", wardenWarrants),
   entry("epitaph", "how a warrant ended", "looking", wardenWarrants),
-  entry("dog pool status", "the dogs and their targets", "looking", wardenDogs),
-  entry("dog status", "the dogs, a line for each", "looking", wardenDogs),
-  entry("dog pool allocate", "assign a warrant to a dog now", "care", wardenDogs),
-  entry("dog pool release", "end a dance without a verdict", "care", wardenDogs),
-  entry("dog dances", "the running dances", "looking", wardenDogs),
-  entry("dog warrants", "the queue", "looking", wardenDogs),
+  entry("dog pool status", "the dogs and their targets", "looking", wardenWarrants),
+  entry("dog status", "the dogs, a line for each", "looking", wardenWarrants),
+  entry("dog pool allocate", "assign a warrant to a dog now", "care", wardenWarrants),
+  entry("dog pool release", "end a dance without a verdict", "care", wardenWarrants),
+  entry("dog dances", "the running dances", "looking", wardenWarrants),
+  entry("dog warrants", "the queue", "looking", wardenWarrants),
   entry("warden up", "run the pool", "workers", wardenWarden),
   entry("warden status", "the warden, its verdicts and findings", "looking", wardenWarden),
   entry("warden pause", "pause the pool", "care", wardenWarden),

@@ -4,12 +4,12 @@ import type { Patience } from "../board/commit.ts";
 import type { boardPort } from "../board/operations.ts";
 import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
-import type { Program, programPort, upPort, workerCheckPort } from "../fleet/ports.ts";
+import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { Store } from "../queue/store.ts";
-import type { wardenPort } from "../warden/operations/ports.ts";
+import type { wardenPort } from "../warden/warden-host.ts";
 import type { workerHostPort } from "../work/host.ts";
 import type { Provide } from "./invoke.ts";
 

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { statSync } from "node:fs";
-import type { UpHost } from "../fleet/ports.ts";
+import type { UpHost } from "../fleet/up-ports.ts";
 import { readTrusted } from "../platform/files/owned.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { openRun } from "./open-run.ts";

@@ -5,7 +5,8 @@ import { crewView } from "../crew/cli.ts";
 import type { CrewEvent } from "../crew/crew-ports.ts";
 import { crewStream } from "../crew/operations.ts";
 import { upView } from "../fleet/cli.ts";
-import { type UpEvent, upInput, upStream } from "../fleet/operations.ts";
+import { upInput, upStream } from "../fleet/operations.ts";
+import type { UpEvent } from "../fleet/up-ports.ts";
 import type { Command } from "../operation/command.ts";
 import {
   type Context,
@@ -17,7 +18,8 @@ import {
 import { plain } from "../operation/term.ts";
 import { wardenView } from "../warden/cli/warden.ts";
 import { wardenSection } from "../warden/config.ts";
-import { type UpWardenEvent, wardenStream } from "../warden/operations/warden.ts";
+import { wardenUp } from "../warden/operations/warden.ts";
+import type { WardenEvent } from "../warden/warden-host.ts";
 
 /** `viv up`: agents around a pit, or a crew; and beside them the warden of `[warden]`. */
 
@@ -25,7 +27,7 @@ import { type UpWardenEvent, wardenStream } from "../warden/operations/warden.ts
 type Emitted =
   | { of: "fleet"; event: Stamped<UpEvent> }
   | { of: "crew"; event: Stamped<CrewEvent> }
-  | { of: "warden"; event: Stamped<UpWardenEvent> }
+  | { of: "warden"; event: Stamped<WardenEvent> }
   /** The warden has ended, or never began. */
   | { of: "notice"; message: string };
 
@@ -63,7 +65,7 @@ async function besideWarden<T>(
   if (context.here.config?.section(wardenSection) === undefined) return act();
   const stop = new AbortController();
   const keep = async () => {
-    const events = wardenStream({ ...context, signal: stop.signal }, {});
+    const events = wardenUp.stream({ ...context, signal: stop.signal }, {});
     for await (const event of events) emit({ of: "warden", event });
   };
   const kept = keep().catch((error: unknown) => {

@@ -1,25 +1,23 @@
 import { randomBytes, randomInt } from "node:crypto";
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { crewSection } from "../crew/config.ts";
 import { engineFor } from "../engines/config-engine.ts";
-import { assertTrusted } from "../platform/files/owned.ts";
+import { assertTrusted, refuse } from "../platform/files/owned.ts";
+import { findUp } from "../platform/files/search-up.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
-import { readEnd } from "../platform/files/texts.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { ancestorsOf } from "../platform/processes/proc-fs.ts";
-import type { WardenPorts } from "../warden/operations/ports.ts";
 import { newNonce } from "../warden/question.ts";
+import type { WardenPorts } from "../warden/warden-host.ts";
 import type { TargetKind } from "../warden/warrant.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/**
- * The machine as the warden's operations need it.
- */
+/** The machine as the warden's operations need it. */
 export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
   const [{ wardenFilesIn }, { wardenDirectory }] = await Promise.all([
-    import("../warden/files.ts"),
+    import("../warden/warden-files.ts"),
     import("./warden-directory.ts"),
   ]);
   const machine = localMachine();
@@ -44,7 +42,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
       if (engine?.taskBudget.usd !== undefined) return { usd: engine.taskBudget.usd, of: "task" };
       return engine?.budget.usd === undefined ? null : { usd: engine.budget.usd, of: "attempt" };
     },
-    isThere: existsSync,
+    findCrew: () => findUp(".crew", cwd, env, ({ path, why }) => refuse(path, why)),
     bind: async ({ kind, target, socket }) => {
       if (kind === "pid") {
         return (await import("../warden/suspects/process-suspect.ts")).bindPid(target, machine);
@@ -59,45 +57,64 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         const folder = dirname(realpathSync(question));
         return basename(folder) === "questions" ? dirname(folder) : null;
       } catch {
-        return null; // no warden asked
+        return null; // there is no question
       }
     },
     newId,
-    readEnd,
     service: async (options, emit) => {
       const files = wardenFilesIn(options.state);
-      const [{ WardenUp }, { suspectsFor }, { requesterNotifier }, { activityOn }, { timers }] =
-        await Promise.all([
-          import("../warden/up.ts"),
+      const [{ Warden }, { ruleWatch }, { suspectsFor }, { requesterNotifier }] = await Promise.all(
+        [
+          import("../warden/warden.ts"),
+          import("../warden/rule-watch.ts"),
           import("../warden/suspects/find-suspects.ts"),
           import("../warden/notify-requester.ts"),
+        ],
+      );
+      const [{ activityOn }, { timers }, { resolveTarget }, { reapClaims }, { usedOn }] =
+        await Promise.all([
           import("../warden/suspects/tmux-sessions.ts"),
           import("../platform/processes/children.ts"),
+          import("../warden/resolve.ts"),
+          import("../warden/finish-dance.ts"),
+          import("../engines/costs/usage.ts"),
         ]);
-      const [{ resolveTarget }, { usedOn }] = await Promise.all([
-        import("../warden/resolve.ts"),
-        import("../engines/costs/usage.ts"),
-      ]);
+      const { config, cwd, budgetFor } = options;
+      const { hook, webhook, ask } = config;
+      const shared = { machine, timers, files };
       const resolve = (kind: TargetKind, name: string, home: string | null) =>
         resolveTarget(lookup, kind, name, home);
-      const { hook, webhook, cwd } = options;
-      const inbox = join(options.state, "inbox");
-      const requesters = requesterNotifier({ inbox, hook, webhook, cwd, env });
-      return new WardenUp(
-        options,
+      const rules = ruleWatch(
+        config,
         {
-          ...{ machine, timers, files, newId, openRun: forReading, directory, resolve },
-          suspects: suspectsFor({ machine, files, env, resolve, ask: options.ask }),
-          newNonce: () => newNonce((below) => randomInt(below)),
-          openForReaping: (path) => open(path),
-          notifyVerdict: requesters.verdict,
-          notifyHeld: requesters.held,
+          ...{ ...shared, ...lookup, newId, budgetFor },
           sessionsOn: (socket) => activityOn(socket, env),
           usdOn: (line) => usedOn(line).reduce((sum, used) => sum + (used.usd ?? 0), 0),
           writtenAt: (path) => statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? null,
         },
         emit,
       );
+      const warden = new Warden(
+        config,
+        {
+          ...shared,
+          suspects: suspectsFor({ machine, files, env, resolve, ask }),
+          newNonce: () => newNonce((below) => randomInt(below)),
+          notify: requesterNotifier({
+            inbox: join(options.state, "inbox"),
+            hook,
+            webhook,
+            cwd,
+            env,
+          }),
+          reap: (receipt) => reapClaims(receipt, files.folder, open),
+        },
+        (event) => {
+          emit(event);
+          if (event.kind === "up") rules.start(); // not before the pool has its folder
+        },
+      );
+      return { stop: () => warden.stop(), run: () => warden.run().finally(() => rules.stop()) };
     },
   };
 }

@@ -74,3 +74,7 @@ export function isVivError(value: unknown, code?: ErrorCode): value is VivError 
     (code === undefined || (value as VivError).code === code)
   );
 }
+
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

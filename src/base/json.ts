@@ -21,10 +21,10 @@ export function assertDepth(text: string): void {
   }
 }
 
-/** The JSON object of a text; null when it is none. */
-export function parseRecord(text: string): Record<string, unknown> | null {
+/** The JSON object of a text; null when it is none, or torn by a power loss. */
+export function parseRecord(text: string | null): Record<string, unknown> | null {
   try {
-    const value: unknown = JSON.parse(text);
+    const value: unknown = JSON.parse(text ?? "");
     return isRecord(value) ? value : null;
   } catch {
     return null; // not JSON

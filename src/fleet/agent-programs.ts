@@ -1,4 +1,6 @@
+import { parseRecord } from "../base/json.ts";
 import type { ChildEnd } from "../platform/processes/children.ts";
+import type { Finished } from "../platform/processes/handlers.ts";
 import type { Agent, AgentStanding, AgentWorker } from "./agents.ts";
 
 /** The place and the environment that agents are started with. */
@@ -12,38 +14,32 @@ export interface Surroundings {
   drain: boolean;
 }
 
-export function workerArgv(agent: Agent, worker: AgentWorker, around: Surroundings): string[] {
-  const { takes, handler } = worker;
+export function workerArgv(
+  agent: Agent,
+  { takes, handler }: AgentWorker,
+  { viv, pit, drain }: Surroundings,
+): string[] {
   return [
-    ...around.viv,
-    "work",
-    `--run=${around.pit}`,
-    `--worker-id=${agent.name}`,
+    ...[...viv, "work", `--run=${pit}`, `--worker-id=${agent.name}`],
     ...(takes === null ? [] : [`--types=${takes.join(",")}`]),
     ...(handler === undefined ? [] : [`--handler=${handler}`]),
-    ...(around.drain ? ["--drain"] : []),
-    "--until-stdin-closes",
-    "--json",
+    ...(drain ? ["--drain"] : []),
+    ...["--until-stdin-closes", "--json"],
   ];
 }
 
-export function runArgv({ does }: AgentStanding, around: Surroundings): readonly string[] {
+export function runArgv({ does }: AgentStanding, { viv, pit }: Surroundings): readonly string[] {
   if (does.kind === "run") return does.argv;
-  return [
-    ...around.viv,
-    "pit",
-    "sweep",
-    `--run=${around.pit}`,
-    `--stale-after=${does.abandonedAfterMs / 1000}`,
-    `--keep-logs=${does.keepLogsMs / 1000}s`,
-  ];
+  const stale = `--stale-after=${does.abandonedAfterMs / 1000}`;
+  const logs = `--keep-logs=${does.keepLogsMs / 1000}s`;
+  return [...viv, "pit", "sweep", `--run=${pit}`, stale, logs];
 }
 
 export function agentEnv(agent: Agent, { env, pit }: Surroundings): Record<string, string> {
   return { ...env, VIV_RUN: pit, VIV_AGENT: agent.name };
 }
 
-/** An event of `viv work --json` that tells the state of an agent. */
+/** A line of `viv work --json` that changes the state of an agent. */
 export type WorkerNews =
   | { kind: "idle" | "busy" }
   /** Empty reasons: no food is held back any more. */
@@ -51,7 +47,7 @@ export type WorkerNews =
   | { kind: "warning"; message: string };
 
 export function newsIn(line: string): WorkerNews | null {
-  const event = objectFrom(line);
+  const event = parseRecord(line);
   switch (event?.kind) {
     case "started":
     case "ended":
@@ -72,25 +68,30 @@ export function newsIn(line: string): WorkerNews | null {
 
 /** The code and message of the error it ended with; its last line when that is no error of viv. */
 export function lastError({ lastWords }: ChildEnd): { code?: string; message: string } {
-  const line = lastWords.trimEnd().split("\n").at(-1) ?? "";
-  const error = objectFrom(line)?.error as Record<string, unknown> | undefined;
+  const line = lastLine(lastWords);
+  const error = parseRecord(line)?.error as Record<string, unknown> | undefined;
   if (typeof error?.message !== "string") return { message: line };
   return { code: String(error.code), message: error.message.split("\n")[0] ?? "" };
 }
 
-/** For people: why it ended. */
+/** For people: why a worker ended. */
 export function describeEnd(end: ChildEnd): string {
   if (end.error !== undefined) return end.error;
-  const how = end.signal === null ? `exit ${end.exit}` : end.signal;
-  const { message } = lastError(end);
-  return message === "" ? how : `${how}: ${message}`;
+  return withDetail(end.signal ?? `exit ${end.exit}`, lastError(end).message);
 }
 
-function objectFrom(line: string): Record<string, unknown> | null {
-  if (!line.startsWith("{")) return null;
-  try {
-    return JSON.parse(line) as Record<string, unknown>;
-  } catch {
-    return null; // cut off, or not an event
-  }
+/** For people: why a run failed; empty when it did not. */
+export function describeRun({ cause, exit, signal, error, tail }: Finished): string {
+  if (cause === "stopped" || (cause === "exit" && exit === 0)) return "";
+  if (cause === "unstartable") return error ?? "its run could not be started";
+  if (cause === "timed_out") return "its run was ended after its timeout";
+  return withDetail(`its run failed: ${signal ?? `exit ${exit}`}`, lastLine(tail).slice(0, 200));
+}
+
+function lastLine(text: string): string {
+  return text.trimEnd().split("\n").at(-1) ?? "";
+}
+
+function withDetail(how: string, detail: string): string {
+  return detail === "" ? how : `${how}: ${detail}`;
 }

@@ -1,268 +1,221 @@
 import type { ProcessIdentity } from "../base/clock.ts";
+import { messageOf } from "../base/errors.ts";
 import type { ChildEnd } from "../platform/processes/children.ts";
-import type { RunningHandler } from "../platform/processes/handlers.ts";
 import {
   agentEnv,
   describeEnd,
+  describeRun,
   lastError,
   newsIn,
   runArgv,
   type Surroundings,
   workerArgv,
 } from "./agent-programs.ts";
-import type { AgentState, AgentStateName } from "./agent-state.ts";
 import type { Agent, AgentStanding, AgentWorker } from "./agents.ts";
-import { describeRun, type IntervalEvent, IntervalRun } from "./interval-run.ts";
-import type { UpEvent, UpHost } from "./ports.ts";
-import { type RestartEnd, type RestartEvent, RestartedProcess } from "./restart.ts";
-import type { UpFiles } from "./up-files.ts";
+import {
+  type Death,
+  type IntervalEvent,
+  intervalRun,
+  type RestartEvent,
+  restartedProcess,
+} from "./supervise.ts";
+import type { AgentState, AgentStateName, UpFiles } from "./up-files.ts";
+import type { UpEvent, UpHost } from "./up-ports.ts";
 
 /** One agent around a pit: its worker, its runs at an interval, or both, and its file in `.viv/up/`. */
-export class AgentMember {
-  readonly name: string;
-  readonly #agent: Agent;
-  readonly #around: Surroundings;
-  readonly #host: UpHost;
-  readonly #files: UpFiles;
-  readonly #emit: (event: UpEvent) => void;
-  #process: RestartedProcess | undefined;
-  readonly #interval: IntervalRun | undefined;
-  #state: AgentState;
-  #worker: Part = { state: "starting", note: "", process: null };
-  #run: Part = { state: "resting", note: "", process: null };
-  #mark = "";
+export function agentMember(
+  agent: Agent,
+  around: Surroundings,
+  host: UpHost,
+  files: UpFiles,
+  emit: (event: UpEvent) => void,
+) {
+  const { name } = agent;
+  const { machine, timers } = host;
+  const time = { clock: machine.clock, timers };
+  const now = () => iso(machine.clock.now());
+  let worker: Part = { state: "starting", note: "", process: null };
+  let run: Part = { state: "resting", note: "", process: null };
+  let mark = "";
   /** Why it leaves food alone. */
-  #held = "";
+  let held = "";
   /** It has worked as configured, so a refusal may pass: a file it needs is being changed. */
-  #wasReady = false;
+  let wasReady = false;
   /** For its name; reported once. */
-  #isWaiting = false;
-  #hasWorked = false;
-
-  constructor(
-    agent: Agent,
-    around: Surroundings,
-    host: UpHost,
-    files: UpFiles,
-    emit: (event: UpEvent) => void,
-  ) {
-    this.name = agent.name;
-    this.#agent = agent;
-    this.#around = around;
-    this.#host = host;
-    this.#files = files;
-    this.#emit = emit;
-    this.#state = {
-      ...{ name: agent.name, species: agent.species, state: "starting" },
-      ...NO_PROCESS,
-      ...{ since: this.#now(), restarts: 0, last_run: null, next_run: null, last_exit: null },
-      ...{ note: "", run: null },
-    };
-    this.#process = agent.worker && this.#newProcess(agent.worker);
-    const { standing } = agent;
-    if (standing) {
-      const ports = { clock: host.machine.clock, timers: host.timers };
-      const command = { everyMs: standing.everyMs, start: () => this.#startRun(standing) };
-      this.#interval = new IntervalRun(command, ports, (event) => this.#onRun(event));
-    }
-  }
-
-  /** A stop waits for it. */
-  get isBusy(): boolean {
-    return this.#state.state === "working";
-  }
-
-  /** When its worker has ended by itself or is parked; undefined: it has none. */
-  get over(): Promise<RestartEnd> | undefined {
-    return this.#process?.over;
-  }
-
+  let isWaiting = false;
   /** Since it was started, or started again. */
-  get hasWorked(): boolean {
-    return this.#hasWorked;
-  }
+  let hasWorked = false;
+  let state: AgentState = {
+    ...{ name, species: agent.species, state: "starting", ...NO_PROCESS, since: now() },
+    ...{ restarts: 0, last_run: null, next_run: null, last_exit: null, note: "", run: null },
+  };
 
-  /** Only a worker that has ended by itself. */
-  startAgain(): void {
-    const { worker } = this.#agent;
-    this.#hasWorked = false;
-    if (worker === undefined || this.#worker.state !== "ended") return;
-    this.#process = this.#newProcess(worker);
-    this.#process.start();
-  }
-
-  start(): void {
-    this.#change({});
-    this.#process?.start();
-    this.#interval?.start();
-  }
-
-  async stop(): Promise<void> {
-    await Promise.all([this.#process?.stop(), this.#interval?.stop()]);
-    this.#stopped();
-  }
-
-  async stopNow(): Promise<void> {
-    await Promise.all([this.#process?.stopNow(), this.#interval?.stop(true)]);
-    this.#stopped();
-  }
-
-  #stopped(): void {
-    this.#run.state = "stopped";
-    this.#change({ next_run: null });
-  }
-
-  #newProcess(worker: AgentWorker): RestartedProcess {
-    const { machine, timers } = this.#host;
-    const program = {
-      start: () => this.#startWorker(worker),
-      judge: (end: ChildEnd) => this.#judge(end),
+  /** The state of both parts, with the given changes, written to its file. */
+  const change = (given: Partial<AgentState>) => {
+    const part = supervised === undefined || run.state === "working" ? run : worker;
+    const next: AgentState = {
+      ...state,
+      ...(worker.process ?? run.process ?? NO_PROCESS),
+      state: part.state,
+      note: [worker.note, run.note].filter(Boolean).join("; "),
+      ...given,
     };
-    return new RestartedProcess(program, { clock: machine.clock, timers }, (event) =>
-      this.#onWorker(event),
-    );
-  }
+    if (next.state !== state.state) next.since = now();
+    state = next;
+    try {
+      files.write(next);
+    } catch (error) {
+      // Its work goes on; its file is late until the next change.
+      emit({ kind: "trouble", name, message: messageOf(error) });
+    }
+  };
 
-  #startWorker(worker: AgentWorker) {
-    const { name } = this.#agent;
-    return this.#host.children.start({
-      argv: workerArgv(this.#agent, worker, this.#around),
-      cwd: this.#around.folder,
-      env: agentEnv(this.#agent, this.#around),
-      logPath: this.#files.logOf(name, "worker"),
-      onLine: (line) => this.#onLine(line),
-    });
-  }
+  const emitStarted = () => {
+    isWaiting = false;
+    emit({ kind: "started", name, pid: worker.process?.pid ?? 0 });
+  };
 
-  #judge(end: ChildEnd): "died" | "refused" | "taken" | "finished" {
-    if (end.exit === 0 && this.#around.drain) return "finished";
+  const judge = (end: ChildEnd): Death | "finished" => {
+    if (end.exit === 0 && around.drain) return "finished";
     if (lastError(end).code === "WORKER_TAKEN") return "taken";
-    return end.exit === USAGE && !this.#wasReady ? "refused" : "died";
-  }
+    return end.exit === USAGE && !wasReady ? "refused" : "died";
+  };
 
-  #onLine(line: string): void {
+  const onLine = (line: string) => {
     const news = newsIn(line);
     if (news === null) return;
-    if (this.#isWaiting) this.#emitStarted();
-    this.#wasReady = true;
-    this.#hasWorked ||= news.kind === "busy";
-    if (news.kind === "warning") this.#worker.note = news.message;
+    if (isWaiting) emitStarted();
+    wasReady = true;
+    hasWorked ||= news.kind === "busy";
+    if (news.kind === "warning") worker.note = news.message;
     else {
-      if (news.kind === "held") this.#held = news.reasons;
-      const was = this.#worker.state === "working";
-      const works = news.kind === "held" ? was : news.kind === "busy";
-      this.#worker.state = works ? "working" : this.#held ? "paused" : "idle";
-      this.#worker.note = this.#held;
+      if (news.kind === "held") held = news.reasons;
+      const works = news.kind === "held" ? worker.state === "working" : news.kind === "busy";
+      worker.state = works ? "working" : held ? "paused" : "idle";
+      worker.note = held;
     }
-    this.#change({});
-  }
+    change({});
+  };
 
-  #onWorker(event: RestartEvent): void {
-    const { name } = this;
+  const onWorker = (event: RestartEvent) => {
     switch (event.kind) {
-      case "started": {
-        const { process } = event.child;
-        this.#worker = { state: "starting", note: "", process };
-        this.#held = "";
-        this.#change({});
-        if (!this.#isWaiting) this.#emitStarted();
+      case "started":
+        worker = { state: "starting", note: "", process: event.child.process };
+        held = "";
+        change({});
+        if (!isWaiting) emitStarted();
         return;
-      }
       case "ended": {
-        const exit = event.end.signal ?? event.end.exit;
         const { death, end } = event;
+        const exit = end.signal ?? end.exit;
         const isFine = death === "stopped" || death === "finished";
         const note = isFine ? "" : death === "taken" ? lastError(end).message : describeEnd(end);
-        this.#worker = { state: "resting", note, process: null };
-        this.#change({ last_exit: exit });
-        if (death !== "taken") this.#emit({ kind: "ended", name, exit, note });
-        else if (!this.#isWaiting) this.#emit({ kind: "waits", name, note });
-        this.#isWaiting = death === "taken";
+        worker = { state: "resting", note, process: null };
+        change({ last_exit: exit });
+        if (death !== "taken") emit({ kind: "ended", name, exit, note });
+        else if (!isWaiting) emit({ kind: "waits", name, note });
+        isWaiting = death === "taken";
         return;
       }
       case "restarts":
-        if (this.#isWaiting) return;
-        this.#change({ restarts: this.#state.restarts + 1 });
-        this.#emit({ kind: "restarts", name, after_ms: event.afterMs });
+        if (isWaiting) return;
+        change({ restarts: state.restarts + 1 });
+        emit({ kind: "restarts", name, after_ms: event.afterMs });
         return;
       case "over": {
-        this.#worker.state = event.how;
-        if (event.how !== "parked") this.#worker.note = "";
-        else this.#worker.note = `${event.why} (${this.#worker.note})`;
-        this.#change({});
-        if (event.how === "parked") this.#emit({ kind: "parked", name, note: this.#worker.note });
+        const isParked = event.how === "parked";
+        const note = isParked ? `${event.why} (${worker.note})` : "";
+        worker = { ...worker, state: event.how, note };
+        change({});
+        if (isParked) emit({ kind: "parked", name, note });
       }
     }
-  }
+  };
 
-  #emitStarted(): void {
-    this.#isWaiting = false;
-    this.#emit({ kind: "started", name: this.name, pid: this.#worker.process?.pid ?? 0 });
-  }
-
-  #startRun(standing: AgentStanding): RunningHandler {
-    const { name } = this.#agent;
-    this.#mark = this.#host.newMark();
-    return this.#host.handlers.start({
-      argv: runArgv(standing, this.#around),
-      cwd: this.#around.pit,
-      env: agentEnv(this.#agent, this.#around),
-      stdin: "",
-      claim: this.#mark,
-      logPath: this.#files.logOf(name, "run"),
-      logBytes: RUN_LOG_BYTES,
-      timeoutMs: standing.timeoutMs,
-      killAfterMs: RUN_KILL_AFTER_MS,
-    });
-  }
-
-  #onRun(event: IntervalEvent): void {
-    const { name } = this;
+  const onRun = (event: IntervalEvent) => {
     if (event.kind === "runs") {
       const { ref } = event.running;
-      const { host, boot } = this.#host.machine.self();
-      const process = ref && { host, boot, pid: ref.pid, started: ref.started };
-      this.#run = { state: "working", note: "", process };
-      const run = process && { ...process, claim: this.#mark };
-      this.#change({ last_run: iso(event.at), next_run: null, run });
-      this.#emit({ kind: "runs", name, pid: ref?.pid ?? null });
+      const { host: hostName, boot } = machine.self();
+      const process = ref && { host: hostName, boot, pid: ref.pid, started: ref.started };
+      run = { state: "working", note: "", process };
+      const tree = process && { ...process, claim: mark };
+      change({ last_run: iso(event.at), next_run: null, run: tree });
+      emit({ kind: "runs", name, pid: ref?.pid ?? null });
       return;
     }
     const { finished, nextAt } = event;
     const exit = finished.signal ?? finished.exit;
     const next_run = nextAt === null ? null : iso(nextAt);
     const note = describeRun(finished);
-    this.#run = { state: "resting", note, process: null };
-    this.#change({ last_exit: exit, next_run, run: null });
+    run = { state: "resting", note, process: null };
+    change({ last_exit: exit, next_run, run: null });
     const duration_ms = Math.round(finished.durationMs);
-    this.#emit({ kind: "ran", name, exit, duration_ms, next_run, note });
-  }
+    emit({ kind: "ran", name, exit, duration_ms, next_run, note });
+  };
 
-  /** The state of both parts, with the given changes, written to its file. */
-  #change(given: Partial<AgentState>): void {
-    const isRunning = this.#run.state === "working";
-    const part = this.#process === undefined || isRunning ? this.#run : this.#worker;
-    const { process } = this.#worker.process === null ? this.#run : this.#worker;
-    const next: AgentState = {
-      ...this.#state,
-      ...(process ?? NO_PROCESS),
-      state: part.state,
-      note: [this.#worker.note, this.#run.note].filter(Boolean).join("; "),
-      ...given,
-    };
-    if (next.state !== this.#state.state) next.since = this.#now();
-    this.#state = next;
-    try {
-      this.#files.write(next);
-    } catch (error) {
-      // Its work goes on; its file is late until the next change.
-      this.#emit({ kind: "trouble", name: this.name, message: messageOf(error) });
-    }
-  }
+  const startWorker = (given: AgentWorker) =>
+    host.children.start({
+      argv: workerArgv(agent, given, around),
+      cwd: around.folder,
+      env: agentEnv(agent, around),
+      logPath: files.logOf(name, "worker"),
+      onLine,
+    });
 
-  #now(): string {
-    return iso(this.#host.machine.clock.now());
-  }
+  const startRun = (standing: AgentStanding) => {
+    mark = host.newMark();
+    return host.handlers.start({
+      argv: runArgv(standing, around),
+      cwd: around.pit,
+      env: agentEnv(agent, around),
+      stdin: "",
+      claim: mark,
+      logPath: files.logOf(name, "run"),
+      logBytes: RUN_LOG_BYTES,
+      timeoutMs: standing.timeoutMs,
+      killAfterMs: RUN_KILL_AFTER_MS,
+    });
+  };
+
+  const { worker: works, standing } = agent;
+  const supervise = () =>
+    works && restartedProcess(() => startWorker(works), judge, time, onWorker);
+  let supervised = supervise();
+  const interval = standing && intervalRun(standing.everyMs, () => startRun(standing), time, onRun);
+
+  const stopped = () => {
+    run.state = "stopped";
+    change({ next_run: null });
+  };
+
+  return {
+    name,
+    /** A stop waits for it. */
+    isBusy: () => state.state === "working",
+    /** When its worker has ended by itself or is parked; undefined: it has none. */
+    over: () => supervised?.over,
+    hasWorked: () => hasWorked,
+    start: () => {
+      change({});
+      supervised?.start();
+      interval?.start();
+    },
+    /** Only a worker that has ended by itself. */
+    startAgain: () => {
+      hasWorked = false;
+      if (works === undefined || worker.state !== "ended") return;
+      supervised = supervise();
+      supervised?.start();
+    },
+    stop: async () => {
+      await Promise.all([supervised?.stop(), interval?.stop()]);
+      stopped();
+    },
+    stopNow: async () => {
+      await Promise.all([supervised?.stopNow(), interval?.stop(true)]);
+      stopped();
+    },
+  };
 }
 
 interface Part {
@@ -278,8 +231,4 @@ const RUN_KILL_AFTER_MS = 10_000;
 
 function iso(ms: number): string {
   return new Date(ms).toISOString();
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

@@ -132,7 +132,7 @@ describe("a mistake has its line and a suggestion", () => {
     [
       "a strange species",
       `${SERVICE}[agents.gardener]`,
-      '3: "gardener" is not a known species (keeper, planner, snake, cleanup); say what it works on',
+      '3: "gardener" is not a known species (keeper, planner, snake, cleanup); name the types that it takes',
     ],
     [
       "a misspelt key",

@@ -31,13 +31,9 @@ export interface AgentWorker {
 export interface AgentStanding {
   everyMs: number;
   timeoutMs: number;
-  does: { kind: "run"; argv: readonly string[] } | Sweep;
-}
-
-export interface Sweep {
-  kind: "sweep";
-  abandonedAfterMs: number;
-  keepLogsMs: number;
+  does:
+    | { kind: "run"; argv: readonly string[] }
+    | { kind: "sweep"; abandonedAfterMs: number; keepLogsMs: number };
 }
 
 /** The types that a worker of each species takes. */
@@ -136,7 +132,7 @@ function readAgent(name: string, table: ConfigTable, folder: string): Agent {
 function noteUnknown(species: string, table: ConfigTable): void {
   const known = [...SPECIES.keys()];
   const meant = nearest(species, known);
-  const todo = 'say what it works on, like takes = ["audit"], or give it run and every';
+  const todo = 'name the types that it takes, like takes = ["audit"], or give it run and every';
   const hint = meant === undefined ? ` (${known.join(", ")}); ${todo}` : "";
   const where = table.has("species") ? ["species"] : [];
   table.note(where, `${shown(species)} is not a known species${hint}`, meant);
@@ -186,12 +182,8 @@ function readEvery(table: ConfigTable): number | undefined {
 function readHandler(table: ConfigTable, folder: string): string | undefined {
   const handler = table.text("handler", "the path or the name of one program");
   if (handler === undefined) return undefined;
-  if (/\s/.test(handler)) {
-    table.note(
-      ["handler"],
-      "handler has a space in it; put the words into a script, and name that",
-    );
-  }
+  const problem = "handler has a space in it; put the words into a script, and name that";
+  if (/\s/.test(handler)) table.note(["handler"], problem);
   return programAt(handler, folder);
 }
 

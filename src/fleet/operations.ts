@@ -1,7 +1,7 @@
 import { join, resolve } from "node:path";
 import * as z from "zod/mini";
-import type { Machine, ProcessIdentity } from "../base/clock.ts";
-import { VivError } from "../base/errors.ts";
+import type { Machine } from "../base/clock.ts";
+import { messageOf, VivError } from "../base/errors.ts";
 import { flag, text } from "../operation/fields.ts";
 import {
   type Context,
@@ -10,24 +10,22 @@ import {
   type Nothing,
   serve,
 } from "../operation/operation.ts";
-import type { AgentState, ServiceState } from "./agent-state.ts";
 import { type Agent, type AgentsConfig, parseAgents } from "./agents.ts";
-import { programPort, type UpEvent, type UpHost, upPort } from "./ports.ts";
-import { UpService } from "./up-service.ts";
-
-export type { UpEvent, UpHost } from "./ports.ts";
+import type { AgentState, ServiceState } from "./up-files.ts";
+import { programPort, type UpEvent, type UpHost, upPort } from "./up-ports.ts";
+import { upService } from "./up-service.ts";
 
 export const upInput = z.strictObject({
   config: text("agents file (default ./agents.toml)"),
   drain: flag("exit when its workers have nothing left to do"),
 });
 
-export type UpInput = z.output<typeof upInput>;
+type UpInput = z.output<typeof upInput>;
 
 /** The agents of an agents.toml around their pit, until they are stopped or have drained. */
 export function upStream(context: Context, given: UpInput) {
   return serve<UpEvent, Nothing>(context, async (emit) => {
-    const service = await upFor(context, given, emit);
+    const service = await serviceFor(context, given, emit);
     return {
       stop: () => service.stop(),
       stopNow: () => service.stopNow(),
@@ -46,17 +44,16 @@ export function upStream(context: Context, given: UpInput) {
   });
 }
 
-/** The service that these flags describe. `run()` it, `stop()` it. */
-export async function upFor(
+async function serviceFor(
   context: Context,
-  given: UpInput,
-  tell: (event: UpEvent) => void,
-): Promise<UpService> {
-  const { here, host } = await surroundings(context);
-  const hint = given.config === undefined ? CREW_HINT : "";
-  const config = await readAgents(given.config ?? "agents.toml", here, host, hint);
+  { config: path, drain = false }: UpInput,
+  emit: (event: UpEvent) => void,
+) {
+  const { here } = context;
+  const host = await context.use(upPort);
+  const hint = path === undefined ? CREW_HINT : "";
+  const config = await readAgents(path ?? "agents.toml", here, host, hint);
   assertPit(config, here, host);
-  const drain = given.drain === true;
   if (drain && !config.agents.some(({ worker }) => worker)) {
     const message = `no agent in ${config.file} works on food, so that --drain would end at once.`;
     throw new VivError("USAGE", message);
@@ -66,54 +63,40 @@ export async function upFor(
   );
   const { node, viv } = await context.use(programPort);
   const around = { viv: [node, viv], env: Object.fromEntries(env), drain };
-  return new UpService(config, around, host, tell);
+  return upService(config, around, host, emit);
 }
 
 const CREW_HINT = "; for a crew: viv crew up crew.org (or WB_CREW_DEF, or [crew] in viv.toml)";
 
-export async function surroundings(context: Context): Promise<{ here: Here; host: UpHost }> {
-  return { here: context.here, host: await context.use(upPort) };
-}
-
-export async function readAgents(
-  path: string,
-  here: Here,
-  host: UpHost,
-  hint = "",
-): Promise<AgentsConfig> {
+function readAgents(path: string, here: Here, host: UpHost, hint = ""): Promise<AgentsConfig> {
   const home = here.env.HOME;
   const isAtHome = home !== undefined && path.startsWith("~/");
   const file = isAtHome ? join(home, path.slice(2)) : resolve(here.cwd, path);
-  return parseAgents(textOf(file, host, hint), file);
-}
-
-function textOf(file: string, host: UpHost, hint: string): string {
+  let text: string;
   try {
-    return host.readText(file);
+    text = host.readText(file);
   } catch (cause) {
     const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     const message = isMissing
-      ? `there is no ${file}; write it, or say where it is with: -c FILE${hint}`
-      : `cannot read ${file}: ${(cause as Error).message}`;
+      ? `there is no ${file}; write it, or name it with: -c FILE${hint}`
+      : `cannot read ${file}: ${messageOf(cause)}`;
     throw new VivError("INVALID", message, {}, { cause });
   }
+  return parseAgents(text, file);
 }
 
 function assertPit({ file, folder, pit }: AgentsConfig, { cwd }: Here, host: UpHost): void {
   if (["food", "claimed"].every((name) => host.isFolder(join(pit.path, name)))) return;
   const path = folder === cwd ? pit.asWritten : pit.path;
   const what = host.isFolder(pit.path) ? "is not a pit" : "is not there";
-  throw new VivError(
-    "RUN_NOT_FOUND",
-    `${file}: the pit ${pit.path} ${what}; make it with: viv pit init ${path}`,
-    { path: pit.path },
-  );
+  const message = `${file}: the pit ${pit.path} ${what}; make it with: viv pit init ${path}`;
+  throw new VivError("RUN_NOT_FOUND", message, { path: pit.path });
 }
 
 const shownAgent = z.object({
   name: z.string(),
   species: z.string(),
-  /** As in `agent-state.ts`, or `not running`. */
+  /** As in `up-files.ts`, or `not running`. */
   state: z.string(),
   pid: z.nullable(z.number()),
   since: z.nullable(z.string()),
@@ -124,8 +107,6 @@ const shownAgent = z.object({
   note: z.string(),
   digesting: z.array(z.string()),
 });
-
-type ShownAgent = z.output<typeof shownAgent>;
 
 const output = z.object({
   config: z.string(),
@@ -151,8 +132,8 @@ export const species = defineOperation({
   input: z.strictObject({ config: z.string().check(z.describe("the agents.toml")) }),
   output,
   async run(context, given) {
-    const { here, host } = await surroundings(context);
-    const config = await readAgents(given.config, here, host);
+    const host = await context.use(upPort);
+    const config = await readAgents(given.config, context.here, host);
     const pit = config.pit.path;
     const files = host.filesIn(pit);
     const service = shownService(files.service(), host.machine);
@@ -168,16 +149,16 @@ export const species = defineOperation({
 });
 
 function shownService(found: ServiceState | null, machine: Machine): SpeciesOutput["service"] {
-  const nobody = { state: NOT_RUNNING, pid: null, host: null, since: null };
-  if (found === null) return { ...nobody, note: "it was never started here: viv up" };
+  const none = { state: NOT_RUNNING, pid: null, host: null, since: null };
+  if (found === null) return { ...none, note: "it was never started here: viv up" };
   const { state, pid, host, since, note } = found;
   if (state === "stopped" || state === "ended") return { state, pid: null, host, since, note };
   const vitality = machine.vitality(found);
-  if (vitality === "alive") return { state, pid, host, since, note };
-  if (vitality === "unknown") {
-    return { state, pid, host, since, note: `it says so on ${host}; nobody can tell from here` };
+  if (vitality === "gone") {
+    return { ...none, since, note: `pid ${pid} is gone and did not stop in order: viv up` };
   }
-  return { ...nobody, since, note: `pid ${pid} is gone and did not stop in order: viv up` };
+  const unverified = `last reported on ${host}; cannot be verified from this host`;
+  return { state, pid, host, since, note: vitality === "alive" ? note : unverified };
 }
 
 function shown(
@@ -186,7 +167,7 @@ function shown(
   service: string,
   machine: Machine,
   digesting: string[],
-): ShownAgent {
+): SpeciesOutput["agents"][number] {
   const nothing = {
     ...{ name, species: kind, state: NOT_RUNNING, pid: null, since: null, restarts: 0 },
     ...{ last_run: null, next_run: null, last_exit: null, note: "", digesting },
@@ -195,18 +176,14 @@ function shown(
     const isUp = service !== NOT_RUNNING;
     return { ...nothing, note: isUp ? "viv up was started before it was in the file" : "" };
   }
-  const { state, pid, since, restarts, last_run, next_run, last_exit, note } = found;
+  const { state, pid, started, boot, host, since, restarts, next_run, note } = found;
+  const { last_run, last_exit } = found;
   const known = { ...nothing, since, restarts, last_run, last_exit };
   if (service === NOT_RUNNING) return { ...known, note: state === "parked" ? note : "" };
-  const identity = identityOf(found);
-  if (identity !== null && machine.vitality(identity) === "gone") {
+  const hasProcess = pid !== null && started !== null && boot !== null && host !== null;
+  if (hasProcess && machine.vitality({ pid, started, boot, host }) === "gone") {
     return { ...known, note: "its process is gone; viv up will notice in a moment" };
   }
   const isDigesting = digesting.length > 0 && (state === "idle" || state === "starting");
   return { ...known, state: isDigesting ? "working" : state, pid, next_run, note };
-}
-
-function identityOf({ pid, started, boot, host }: AgentState): ProcessIdentity | null {
-  if (pid === null || started === null || boot === null || host === null) return null;
-  return { pid, started, boot, host };
 }

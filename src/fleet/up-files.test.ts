@@ -2,8 +2,7 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
-import type { AgentState, ServiceState } from "./agent-state.ts";
-import { upFilesIn } from "./up-files.ts";
+import { type AgentState, type ServiceState, upFilesIn } from "./up-files.ts";
 
 const SERVICE: ServiceState = {
   ...{ name: "service", state: "working", host: "h", boot: "b", pid: 7, started: "1" },

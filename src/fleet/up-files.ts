@@ -1,61 +1,113 @@
 import { join } from "node:path";
+import type { ClaimTree, ProcessIdentity } from "../base/clock.ts";
+import { parseRecord } from "../base/json.ts";
 import { isName } from "../base/names.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { removeSync } from "../platform/files/beneath.ts";
 import { acquireFolder } from "../platform/files/file-lock.ts";
 import { explained, listed, readSmall } from "../platform/files/state-files.ts";
-import {
-  type AgentState,
-  parseAgentState,
-  parseServiceState,
-  type ServiceState,
-} from "./agent-state.ts";
 
-/** `.viv/up/` of a pit: the state of its `viv up` and of each agent. */
-export interface UpFiles {
-  /** Locks it until this process ends. False when another process has it. */
-  take(): Promise<boolean>;
-  service(): ServiceState | null;
-  /** Null when there is none, or none that can be read. */
-  agent(name: string): AgentState | null;
-  /** Whole or not at all. */
-  write(state: ServiceState | AgentState): void;
-  /** All agents that have a file. */
-  names(): string[];
-  remove(name: string): void;
-  /** The output of its worker, or of its last run. */
-  logOf(name: string, of: "worker" | "run"): string;
+/**
+ * The states of an agent.
+ *
+ * - starting: its process runs and has not reported yet that it waits for work.
+ * - working: on some food, or its `run` is under way.
+ * - idle: it waits for food.
+ * - paused: it waits while food is held back: an account, a budget, a full review.
+ * - resting: until its next run, or until it is started again.
+ * - parked: it kept dying, or cannot work as configured; it is not started again.
+ * - stopped: together with the service.
+ * - ended: by itself, because nothing was left to do (`--drain`).
+ */
+const AGENT_STATES = [
+  "starting",
+  "working",
+  "idle",
+  "paused",
+  "resting",
+  "parked",
+  "stopped",
+  "ended",
+] as const;
+
+export type AgentStateName = (typeof AGENT_STATES)[number];
+
+/** `AGENT.json`. */
+export interface AgentState {
+  name: string;
+  species: string;
+  state: AgentStateName;
+  /** Of its worker; without one, of its run. Null when there is no process. */
+  pid: number | null;
+  started: string | null;
+  boot: string | null;
+  host: string | null;
+  /** Time of the last change of `state`. */
+  since: string;
+  restarts: number;
+  last_run: string | null;
+  next_run: string | null;
+  /** An exit status, or the name of a signal. */
+  last_exit: number | string | null;
+  note: string;
+  /** The tree of a run that is under way, so that the next `viv up` can end it. */
+  run: ClaimTree | null;
+}
+
+/** `service.json`. */
+export interface ServiceState extends ProcessIdentity {
+  name: "service";
+  state: "working" | "stopping" | "stopped" | "ended";
+  since: string;
+  /** The agents.toml. */
+  config: string;
+  agents: string[];
+  note: string;
 }
 
 const MAX_BYTES = 256 * 1024;
 
-export function upFilesIn(pit: string): UpFiles {
+export type UpFiles = ReturnType<typeof upFilesIn>;
+
+/**
+ * `.viv/up/` of a pit: written by `viv up`, read by `viv status --config`, the warden and the next
+ * `viv up`. A file that cannot be read counts as missing.
+ */
+export function upFilesIn(pit: string) {
   const folder = join(pit, ".viv/up");
   const pathOf = (name: string) => join(folder, `${name}.json`);
-  const read = (name: string) => readSmall(pathOf(name), MAX_BYTES);
+  const read = (name: string) => parseRecord(readSmall(pathOf(name), MAX_BYTES));
   return {
+    /** Locks the folder until this process ends. False when another process has it. */
     take: async () => (await acquireFolder(folder)) !== null,
-    service: () => {
-      const text = read("service");
-      return text === null ? null : parseServiceState(text);
+    service: (): ServiceState | null => {
+      const found = read("service");
+      const texts = [found?.host, found?.boot, found?.started, found?.state];
+      const isOne = typeof found?.pid === "number" && texts.every((one) => typeof one === "string");
+      return isOne ? (found as unknown as ServiceState) : null;
     },
-    agent: (name) => {
-      const text = read(name);
-      return text === null ? null : parseAgentState(text);
+    agent: (name: string): AgentState | null => {
+      const found = read(name);
+      const isOne = AGENT_STATES.some((state) => state === found?.state);
+      return isOne ? (found as unknown as AgentState) : null;
     },
-    write: (state) =>
+    /** Whole or not at all. */
+    write: (state: ServiceState | AgentState): void =>
       explained(folder, () => {
         const temporary = join(folder, `.${state.name}.new`); // one process has the folder
         const text = `${JSON.stringify(state, null, 2)}\n`;
         replaceFileUnsynced(pathOf(state.name), text, { temporary });
       }),
+    /** All agents that have a file. */
     names: () =>
       listed(folder)
         .filter((name) => name.endsWith(".json"))
         .map((name) => name.slice(0, -".json".length))
         .filter((name) => isName(name) && name !== "service")
         .sort(),
-    remove: (name) => removeSync(pathOf(name)),
-    logOf: (name, of) => join(folder, of === "worker" ? `${name}.log` : `${name}.run.log`),
+    remove: (name: string) => removeSync(pathOf(name)),
+    /** The output of its worker, or of its last run. */
+    logOf: (name: string, of: "worker" | "run") =>
+      join(folder, of === "worker" ? `${name}.log` : `${name}.run.log`),
   };
 }

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { FakeUpHost, settled } from "../../test/support/up-host.ts";
 import { type AgentsConfig, parseAgents } from "./agents.ts";
-import type { UpEvent } from "./ports.ts";
-import { UpService } from "./up-service.ts";
+import type { UpEvent } from "./up-ports.ts";
+import { upService } from "./up-service.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;
@@ -24,7 +24,7 @@ async function start(text = SPECIES, drain = false, fake = new FakeUpHost()) {
   const config: AgentsConfig = await parseAgents(text, "/farm/agents.toml");
   const events: UpEvent[] = [];
   const around = { viv: ["node", "viv"], env: { PATH: "/bin" }, drain };
-  const service = new UpService(config, around, fake.host, (event) => events.push(event));
+  const service = upService(config, around, fake.host, (event) => events.push(event));
   let isOver = false;
   const over = service.run().finally(() => {
     isOver = true;

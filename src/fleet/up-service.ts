@@ -1,10 +1,9 @@
-import { VivError } from "../base/errors.ts";
-import { AgentMember } from "./agent.ts";
+import { messageOf, VivError } from "../base/errors.ts";
+import { agentMember } from "./agent.ts";
 import type { Surroundings } from "./agent-programs.ts";
-import type { ServiceState } from "./agent-state.ts";
 import type { AgentsConfig } from "./agents.ts";
-import type { UpEvent, UpHost } from "./ports.ts";
-import type { UpFiles } from "./up-files.ts";
+import type { ServiceState, UpFiles } from "./up-files.ts";
+import type { UpEvent, UpHost } from "./up-ports.ts";
 
 /**
  * `viv up`: the agents of one agents.toml around their pit, and service.json about them. Each agent
@@ -15,115 +14,98 @@ import type { UpFiles } from "./up-files.ts";
  *   worked on may have left food for it.
  * - Else it runs until `stop()`, which waits for work in flight, or `stopNow()`, which does not.
  */
-export class UpService {
-  readonly #config: AgentsConfig;
-  readonly #host: UpHost;
-  readonly #files: UpFiles;
-  readonly #emit: (event: UpEvent) => void;
-  readonly #drain: boolean;
-  readonly #members: readonly AgentMember[];
+export function upService(
+  config: AgentsConfig,
+  around: Pick<Surroundings, "viv" | "env" | "drain">,
+  host: UpHost,
+  emit: (event: UpEvent) => void,
+) {
+  const { machine } = host;
+  const pit = config.pit.path;
+  const files = host.filesIn(pit);
+  const place = { ...around, pit, folder: config.folder };
+  const members = config.agents.map((agent) => agentMember(agent, place, host, files, emit));
+  const agents = members.map(({ name }) => name);
   /** Nothing is written before: the pit may be another service's. */
-  #hasPit = false;
-  #isCancelled = false;
-  #isHasty = false;
-  #stopping: Promise<void> | undefined;
-  #resolve: () => void = () => {};
-  readonly #stopped = new Promise<void>((resolve) => {
-    this.#resolve = resolve;
-  });
+  let hasPit = false;
+  let isCancelled = false;
+  let isHasty = false;
+  let stopping: Promise<void> | undefined;
 
-  constructor(
-    config: AgentsConfig,
-    around: Pick<Surroundings, "viv" | "env" | "drain">,
-    host: UpHost,
-    emit: (event: UpEvent) => void,
-  ) {
-    this.#config = config;
-    this.#host = host;
-    this.#files = host.filesIn(config.pit.path);
-    this.#emit = emit;
-    this.#drain = around.drain;
-    const place = { ...around, pit: config.pit.path, folder: config.folder };
-    this.#members = config.agents.map(
-      (agent) => new AgentMember(agent, place, host, this.#files, emit),
-    );
-  }
-
-  /** Until it is stopped or drained. Rejects when another `viv up` has the pit. */
-  async run(): Promise<void> {
-    const agents = this.#config.agents.map(({ name }) => name);
-    await takeOver(this.#files, this.#host, agents, this.#emit);
-    if (this.#isCancelled) return;
-    this.#hasPit = true;
-    this.#write("working");
-    const { pid } = this.#host.machine.self();
-    this.#emit({ kind: "up", pid, pit: this.#config.pit.path, agents });
-    if (this.#stopping === undefined) for (const member of this.#members) member.start();
-    let isDrained = false;
-    if (this.#drain) {
-      void this.#drained().then(() => {
-        isDrained = this.#stopping === undefined;
-        void this.stop();
-      });
-    }
-    await this.#stopped;
-    this.#write(isDrained ? "ended" : "stopped");
-    this.#emit({ kind: "finished" });
-  }
-
-  /** All agents finish the work that they have begun. */
-  async stop(): Promise<void> {
-    this.#isCancelled = true;
-    if (!this.#hasPit) return;
-    this.#stopping ??= this.#stop();
-    await this.#stopping;
-  }
-
-  /** Begun work is given back. */
-  async stopNow(): Promise<void> {
-    void this.stop();
-    if (!this.#hasPit) return;
-    if (!this.#isHasty) {
-      this.#isHasty = true;
-      await Promise.all(this.#members.map((member) => member.stopNow()));
-    }
-    await this.#stopping;
-  }
-
-  async #stop(): Promise<void> {
-    this.#write("stopping");
-    const working = this.#members.filter((one) => one.isBusy).map(({ name }) => name);
-    this.#emit({ kind: "stopping", working });
-    await Promise.all(this.#members.map((member) => member.stop()));
-    this.#resolve();
-  }
-
-  async #drained(): Promise<void> {
-    for (;;) {
-      await Promise.all(this.#members.map(({ over }) => over));
-      const isAllDone = !this.#members.some(({ hasWorked }) => hasWorked);
-      if (isAllDone || this.#stopping !== undefined) return;
-      for (const member of this.#members) member.startAgain();
-    }
-  }
-
-  #write(state: ServiceState["state"]): void {
-    const { machine } = this.#host;
+  const write = (state: ServiceState["state"]) => {
+    const since = new Date(machine.clock.now()).toISOString();
     try {
-      this.#files.write({
-        ...machine.self(),
-        name: "service",
-        state,
-        since: new Date(machine.clock.now()).toISOString(),
-        config: this.#config.file,
-        agents: this.#config.agents.map(({ name }) => name),
+      files.write({
+        ...{ ...machine.self(), name: "service", state, since, config: config.file, agents },
         note: "",
       });
     } catch (error) {
       // The agents go on; only service.json is late.
-      this.#emit({ kind: "trouble", name: "service", message: (error as Error).message });
+      emit({ kind: "trouble", name: "service", message: messageOf(error) });
     }
-  }
+  };
+
+  let resolveStopped = () => {};
+  const stopped = new Promise<void>((resolve) => {
+    resolveStopped = resolve;
+  });
+
+  const stopAll = async () => {
+    write("stopping");
+    const working = members.filter((one) => one.isBusy()).map(({ name }) => name);
+    emit({ kind: "stopping", working });
+    await Promise.all(members.map((member) => member.stop()));
+    resolveStopped();
+  };
+
+  /** All agents finish the work that they have begun. */
+  const stop = async () => {
+    isCancelled = true;
+    if (!hasPit) return;
+    stopping ??= stopAll();
+    await stopping;
+  };
+
+  const drained = async () => {
+    for (;;) {
+      await Promise.all(members.map((one) => one.over()));
+      if (!members.some((one) => one.hasWorked()) || stopping !== undefined) return;
+      for (const member of members) member.startAgain();
+    }
+  };
+
+  return {
+    /** Until it is stopped or drained. Rejects when another `viv up` has the pit. */
+    run: async () => {
+      await takeOver(files, host, agents, emit);
+      if (isCancelled) return;
+      hasPit = true;
+      write("working");
+      emit({ kind: "up", pid: machine.self().pid, pit, agents });
+      if (stopping === undefined) for (const member of members) member.start();
+      let isDrained = false;
+      if (around.drain) {
+        void drained().then(() => {
+          isDrained = stopping === undefined;
+          void stop();
+        });
+      }
+      await stopped;
+      write(isDrained ? "ended" : "stopped");
+      emit({ kind: "finished" });
+    },
+    stop,
+    /** Begun work is given back. */
+    stopNow: async () => {
+      void stop();
+      if (!hasPit) return;
+      if (!isHasty) {
+        isHasty = true;
+        await Promise.all(members.map((member) => member.stopNow()));
+      }
+      await stopping;
+    },
+  };
 }
 
 const KILL_AFTER_MS = 5_000;

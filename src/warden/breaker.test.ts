@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
-import { mayExecute } from "./breaker.ts";
+import { newBreaker } from "./breaker.ts";
 
 const settings = { executions: 3, withinMs: 600_000 };
 const NOW = 10_000_000;
+const ONE = { agents: 1, isReleased: false };
+const clockAt = (now: number, uptime = 0) => ({ now: () => now, uptime: () => uptime });
 
 test.each([
   ["none yet", [], 0, 0, true],
@@ -11,36 +13,54 @@ test.each([
   ["those under way count", [NOW - 1], 2, 0, false],
   ["long ago", [NOW - 700_000, NOW - 2, NOW - 3], 0, 0, true],
   ["before a person resumed", [NOW - 1000, NOW - 2000, NOW - 3000], 0, NOW - 500, true],
-  ["a resume that lies in the future says nothing", [NOW - 1, NOW - 2, NOW - 3], 0, NOW + 9, false],
+  ["a resume in the future does not count", [NOW - 1, NOW - 2, NOW - 3], 0, NOW + 9, false],
   ["a clock that was set back", [NOW + 9, NOW + 8, NOW + 7], 0, 0, false],
 ])("%s", (_, ends, running, resumed, may) => {
-  const all = ends.map((at) => ({ at }));
-  expect(mayExecute(settings, all, running, NOW, resumed)).toBe(may);
+  const before = ends.map((at) => ({ at, agents: 1 }));
+  const breaker = newBreaker(settings, clockAt(NOW), before);
+  breaker.resume(running);
+  expect(breaker.mayBegin(ONE, resumed)).toBe(may);
 });
 
 test("a clock that was set forward: an execution of a minute ago still counts", () => {
-  const ends = [1, 2, 3].map((at) => ({ at, agoMs: 60_000 }));
-  expect(mayExecute(settings, ends, 0, NOW, 0)).toBe(false);
-  const longAgo = ends.map(({ at }) => ({ at, agoMs: 700_000 }));
-  expect(mayExecute(settings, longAgo, 0, NOW, 0)).toBe(true);
+  const after = (seconds: number) => {
+    let [now, uptime] = [1, 0];
+    const clock = { now: () => now, uptime: () => uptime };
+    const breaker = newBreaker(settings, clock, []);
+    for (let i = 0; i < 3; i++) {
+      expect(breaker.mayBegin(ONE, 0)).toBe(true);
+      breaker.end(1, true);
+    }
+    [now, uptime] = [NOW, seconds];
+    return breaker.mayBegin(ONE, 0);
+  };
+  expect([after(60), after(700)]).toEqual([false, true]);
 });
 
-test("agents count, not sessions; one that is too large goes alone, after a person has looked", () => {
-  const may = (agents: number, isReleased: boolean, ended: number[], running = 0) =>
-    mayExecute(
-      settings,
-      ended.map((one) => ({ at: NOW - 1, agents: one })),
-      running,
-      NOW,
-      0,
-      {
-        ...{ agents, isReleased },
-      },
-    );
-  expect([may(3, false, []), may(6, false, []), may(6, true, [])]).toEqual([true, false, true]);
-  expect([may(1, false, [3]), may(6, true, [1]), may(6, true, [], 1)]).toEqual([
-    false,
-    false,
-    false,
-  ]);
+test("an execution that killed nothing frees its place", () => {
+  const breaker = newBreaker({ ...settings, executions: 1 }, clockAt(NOW), []);
+  expect(breaker.mayBegin(ONE, 0)).toBe(true);
+  expect(breaker.mayBegin(ONE, 0)).toBe(false);
+  breaker.end(1, false);
+  expect(breaker.mayBegin(ONE, 0)).toBe(true);
 });
+
+test.each([
+  [3, false, 0, 0, true],
+  [6, false, 0, 0, false],
+  [6, true, 0, 0, true],
+  [1, false, 3, 0, false],
+  [6, true, 1, 0, false],
+  [6, true, 0, 1, false],
+])(
+  "%d agents, released %s, %d ended and %d running: %s",
+  (agents, isReleased, ended, running, may) => {
+    const breaker = newBreaker(
+      settings,
+      clockAt(NOW),
+      ended ? [{ at: NOW - 1, agents: ended }] : [],
+    );
+    breaker.resume(running);
+    expect(breaker.mayBegin({ agents, isReleased }, 0)).toBe(may);
+  },
+);

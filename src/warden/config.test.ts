@@ -17,18 +17,9 @@ async function problems(text: string): Promise<string[]> {
 }
 
 describe("[warden]", () => {
-  it("is undefined when missing, and has no rules when empty", async () => {
+  it("is undefined when missing, and has the defaults when empty", async () => {
     expect(await warden("")).toBeUndefined();
-    expect(await warden("[warden]")).toEqual({
-      ...{
-        runs: [],
-        crews: [],
-        sessions: [],
-        ask: [],
-        breaker: WARDEN_DEFAULTS.breaker,
-        rules: {},
-      },
-    });
+    expect(await warden("[warden]")).toEqual(WARDEN_DEFAULTS);
   });
 
   it("is read", async () => {
@@ -58,6 +49,8 @@ past_deadline = "0s"
       pool: 3,
       timeoutsMs: [6_000, 12_000],
       killAfterMs: 1_000,
+      unasked: "spare",
+      patienceMs: 1_800_000,
       state: ".warden",
       tmuxSocket: "/tmp/t",
       hook: "cat >> told",

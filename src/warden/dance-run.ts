@@ -3,7 +3,7 @@ import { growingPause } from "../base/growing-pause.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import { AnswerWatch } from "./answer-watch.ts";
 import { type Attempt, afterEvent, type Dance, type DanceEvent } from "./dance.ts";
-import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+import type { WardenEvent, WardenHost, WardenSettings } from "./warden-host.ts";
 import type { Unasked } from "./warrant.ts";
 
 /** With a full disk. */

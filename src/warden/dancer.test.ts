@@ -14,7 +14,7 @@ async function failsBeforeTheSignal() {
   fake.file("toast");
   await fake.up();
   await fake.pass(420_000);
-  expect(fake.told2("trouble")).toMatchObject([{ what: expect.stringContaining("open files") }]);
+  expect(fake.emitted("trouble")).toMatchObject([{ what: expect.stringContaining("open files") }]);
   return { fake, toast };
 }
 
@@ -31,7 +31,7 @@ test("an error between the decision and the first signal is no signal", async ()
 test("after an error before the first signal it looks again, then executes", async () => {
   const { fake, toast } = await failsBeforeTheSignal();
   await fake.pass(60_000);
-  expect(fake.told2("trouble")).toHaveLength(2);
+  expect(fake.emitted("trouble")).toHaveLength(2);
   expect(toast.signalled).toHaveLength(1);
   expect(fake.verdict("toast")).toBe("executed");
 });
@@ -49,7 +49,7 @@ test("the stream reports a withdrawn warrant once, in a dance and in the queue",
   await fake.pass(10_000);
   await fake.files.askToWithdraw("w-toast");
   await fake.pass(10_000);
-  expect(fake.told2("withdrawn")).toEqual([
+  expect(fake.emitted("withdrawn")).toEqual([
     { kind: "withdrawn", warrant: "w-waits", target: "waits" },
     { kind: "withdrawn", warrant: "w-toast", target: "toast" },
   ]);

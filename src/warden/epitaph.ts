@@ -1,25 +1,27 @@
 import { formatTook } from "../base/duration.ts";
+import { fenceFor, longestBackticks } from "../base/text.ts";
 import type { Attempt, ProcessEnd, Receipt, SeenProcess, Verdict } from "./dance.ts";
 import { oneLine } from "./warrant.ts";
 
 /**
- * A receipt for people, as Markdown. What others wrote (names, reasons, screens, commands) stands in
- * code spans and fences that it cannot close, so that it is shown and never means anything.
+ * A receipt for people, as Markdown. Text of others (names, reasons, screens, commands) stands in code
+ * spans and fences that it cannot close, so that none of it is markup.
  */
 export function epitaphOf(receipt: Receipt): string {
-  const { warrant, verdict } = receipt;
+  const { warrant, verdict, told, screen_before, screen_after } = receipt;
+  const failed = told.flatMap(({ by, trouble: error }) =>
+    error === null ? [] : `${by}: ${code(error)}`,
+  );
   const parts = [
     `# ${TITLES[verdict]}: ${code(warrant.target)}`,
-    `${sentence(receipt.why)}`,
+    sentence(receipt.why),
     list(facts(receipt)),
     ...attemptsPart(receipt),
-    ...(receipt.evidence.length === 0
-      ? []
-      : ["## Evidence", list(receipt.evidence.map((one) => code(one)))]),
-    ...treePart(receipt),
-    ...screenPart("Its screen before", receipt.screen_before),
-    ...screenPart("Its screen after", receipt.screen_after),
-    ...toldPart(receipt),
+    ...listPart("Evidence", receipt.evidence.map(code)),
+    ...listPart("Its processes", processLines(receipt)),
+    ...screenPart("Its screen before", screen_before),
+    ...screenPart("Its screen after", screen_after),
+    ...listPart("The requester could not be notified", failed),
   ];
   return `${parts.join("\n\n")}\n`;
 }
@@ -60,24 +62,21 @@ function attemptsPart({ attempts }: Receipt): string[] {
 }
 
 function attemptLines(attempt: Attempt): string {
-  const { number, timeout_ms, asked_at, channel, arrived, submitted, ended, ended_at } = attempt;
+  const { number, timeout_ms, ended, ended_at, reply, bursts } = attempt;
+  const at = ended_at === null ? "" : ` at ${ended_at}`;
+  const end = ended === null ? "no end" : `${ENDS[ended]}${at}`;
+  return [
+    `${number}. ${askedWords(attempt)}; ${formatTook(timeout_ms)} to answer; ${end}`,
+    ...(reply === undefined ? [] : [`   - it said: ${code(reply)}`]),
+    ...bursts.map((one) => `   - ${one.at}, ${code(one.source)}: ${code(one.what)}`),
+  ].join("\n");
+}
+
+function askedWords({ asked_at, channel, arrived, submitted, unasked, queued }: Attempt): string {
+  if (asked_at === null) return unasked ? `not asked (${code(unasked)})` : "not asked";
   const where = channel === null ? "" : ` in ${code(channel)}`;
   const seen = arrived ? (submitted ? "" : ", not seen to be submitted") : ", not seen to arrive";
-  const unasked = attempt.unasked ? ` (${code(attempt.unasked)})` : "";
-  const queued = attempt.queued ? ", held back until its turn ends" : "";
-  const asked =
-    asked_at === null ? `not asked${unasked}` : `asked at ${asked_at}${where}${seen}${queued}`;
-  const end =
-    ended === null ? "no end" : `${ENDS[ended]}${ended_at === null ? "" : ` at ${ended_at}`}`;
-  const reply = attempt.reply === undefined ? [] : [`   - it said: ${code(attempt.reply)}`];
-  const bursts = attempt.bursts.map(
-    ({ at, source, what }) => `   - ${at}, ${code(source)}: ${code(what)}`,
-  );
-  return [
-    `${number}. ${asked}; ${formatTook(timeout_ms)} to answer; ${end}`,
-    ...reply,
-    ...bursts,
-  ].join("\n");
+  return `asked at ${asked_at}${where}${seen}${queued ? ", held back until its turn ends" : ""}`;
 }
 
 const ENDS: Record<NonNullable<Attempt["ended"]>, string> = {
@@ -92,15 +91,13 @@ const ENDS: Record<NonNullable<Attempt["ended"]>, string> = {
   withdrawn: "the warrant was withdrawn",
 };
 
-function treePart({ tree, exit, survivors }: Receipt): string[] {
+function processLines({ tree, exit, survivors }: Receipt): string[] {
   const ends = new Map(exit.map((one) => [keyOf(one), one]));
   const all = [...exit, ...tree.filter((one) => !ends.has(keyOf(one)))];
-  if (all.length === 0) return [];
-  const lines = all.map((one) => {
+  return all.map((one) => {
     const how = endWords(ends.get(keyOf(one)), survivors.includes(one.pid));
     return `pid ${one.pid} (child of ${one.parent}): ${code(one.command)}${how}`;
   });
-  return ["## Its processes", list(lines)];
 }
 
 function endWords(end: ProcessEnd | undefined, isLeft: boolean): string {
@@ -116,18 +113,15 @@ function screenPart(title: string, lines: readonly string[]): string[] {
   return lines.length === 0 ? [] : [`## ${title}`, fenced(lines)];
 }
 
-function toldPart({ told }: Receipt): string[] {
-  const errors = told.flatMap((one) =>
-    one.trouble === null ? [] : [`${one.by}: ${code(one.trouble)}`],
-  );
-  return errors.length === 0 ? [] : ["## The requester could not be notified", list(errors)];
+function listPart(title: string, lines: readonly string[]): string[] {
+  return lines.length === 0 ? [] : [`## ${title}`, list(lines)];
 }
 
 function list(lines: readonly string[]): string {
   return lines.map((line) => `- ${line}`).join("\n");
 }
 
-/** Our own words, with what others are called in them. */
+/** Our own words, with names of others in them. */
 function sentence(text: string): string {
   const clean = oneLine(text)
     .replace(/</g, "&lt;")
@@ -138,18 +132,14 @@ function sentence(text: string): string {
 /** A code span that its text cannot end. */
 function code(text: string): string {
   const clean = oneLine(text) || " ";
-  const fence = "`".repeat(longestRun(clean) + 1);
+  const fence = "`".repeat(longestBackticks(clean) + 1);
   const isEdgy = clean.startsWith("`") || clean.endsWith("`");
   return isEdgy ? `${fence} ${clean} ${fence}` : `${fence}${clean}${fence}`;
 }
 
 function fenced(lines: readonly string[]): string {
   // Control characters of a screen could command the terminal that shows this.
-  const clean = lines.map((line) => line.replace(/[\p{Cc}\p{Cf}]/gu, ""));
-  const fence = "`".repeat(Math.max(3, longestRun(clean.join("\n")) + 1));
-  return [fence, ...clean, fence].join("\n");
-}
-
-function longestRun(text: string): number {
-  return Math.max(0, ...(text.match(/`+/g) ?? []).map(({ length }) => length));
+  const clean = lines.map((line) => line.replace(/[\p{Cc}\p{Cf}]/gu, "")).join("\n");
+  const fence = fenceFor(clean);
+  return `${fence}\n${clean}\n${fence}`;
 }

@@ -1,9 +1,9 @@
 import { formatUsd } from "../base/amount.ts";
 import { formatDuration } from "../base/duration.ts";
-import type { RuleAction, RuleName, Rules } from "./rule.ts";
+import type { RuleName, Rules } from "./config.ts";
 import type { TargetKind } from "./warrant.ts";
 
-/** One pass over a possible suspect. What is null or missing is not known. */
+/** One pass over a possible suspect. A fact that is null or missing is not known. */
 export interface Observation {
   kind: TargetKind;
   name: string;
@@ -26,19 +26,16 @@ export interface Step {
   target: string;
 }
 
-export interface Finding {
+export interface Finding extends Pick<Observation, "kind" | "name" | "home"> {
   rule: RuleName;
-  action: RuleAction;
-  kind: TargetKind;
-  name: string;
-  home: string | null;
+  action: "observe" | "file";
   /** In words, with numbers. */
   evidence: string;
 }
 
 export interface Moment {
   now: number;
-  /** Nothing counts as older than this. After a clock that jumped or a machine that slept: then. */
+  /** No age counts from before this: set after a clock jump, or a sleep of the machine. */
   notBefore?: number;
 }
 
@@ -51,18 +48,16 @@ export function findSuspects(
   observations: readonly Observation[],
   moment: Moment,
 ): Finding[] {
-  const findings: Finding[] = [];
-  for (const one of observations) {
-    if (!one.isAlive) continue;
-    const { kind, name, home } = one;
-    for (const [rule, judge] of JUDGES) {
-      const action = rules[rule]?.action;
-      const evidence = action === undefined ? null : judge(rules, one, moment);
-      if (action === undefined || evidence === null) continue;
-      findings.push({ rule, action, kind, name, home, evidence });
-    }
-  }
-  return findings;
+  const names = Object.keys(JUDGES) as RuleName[];
+  return observations.flatMap((one) => {
+    const { kind, name, home, isAlive } = one;
+    return names.flatMap((rule) => {
+      const set = rules[rule];
+      if (!isAlive || set === undefined) return [];
+      const evidence = (JUDGES[rule] as Judge<never>)(set as never, one, moment);
+      return evidence === null ? [] : [{ rule, action: set.action, kind, name, home, evidence }];
+    });
+  });
 }
 
 /** Findings with the same key are one, until it has ceased. */
@@ -70,70 +65,40 @@ export function findingKey({ rule, kind, name, home }: Omit<Finding, "action" | 
   return JSON.stringify([rule, kind, name, home]);
 }
 
-/** The findings that are new, and the keys of those reported before that have ceased. */
-export function compareFindings<T>(
-  found: readonly Finding[],
-  reported: ReadonlyMap<string, T>,
-): { fresh: Finding[]; ceased: string[] } {
-  const now = new Set(found.map(findingKey));
-  return {
-    fresh: found.filter((one) => !reported.has(findingKey(one))),
-    ceased: [...reported.keys()].filter((key) => !now.has(key)),
-  };
-}
+/** The evidence; null without suspicion. */
+type Judge<R> = (rule: R, seen: Observation, moment: Moment) => string | null;
 
-type Judge = (rules: Rules, seen: Observation, moment: Moment) => string | null;
+/** In the order in which findings are reported. */
+const JUDGES: { [R in RuleName]-?: Judge<NonNullable<Rules[R]>> } = {
+  no_output: ({ afterMs }, { output, isBusy }, moment) => {
+    if (!output || !isBusy || !isOlder(output.at, afterMs, moment)) return null;
+    return `no new output since ${timeAgo(output.at, moment)}, ${output.where}`;
+  },
+  stale_heartbeat: ({ afterMs }, { heartbeatAt, kind, name }, moment) => {
+    if (heartbeatAt == null || !isOlder(heartbeatAt, afterMs, moment)) return null;
+    const since = timeAgo(heartbeatAt, moment);
+    return `the last heartbeat of ${kind} ${name} was at ${since}, and its process lives`;
+  },
+  repeated_tool: (rule, { steps = [] }) => {
+    const last = steps.at(-1);
+    const times = last === undefined ? 0 : timesInARow(steps, last);
+    if (last === undefined || times < rule.times) return null;
+    const target = last.target === "" ? "" : ` ${JSON.stringify(last.target.slice(0, 200))}`;
+    return `${last.tool}${target} ${times} times in a row`;
+  },
+  over_budget: (_, { spent }) => {
+    if (!spent || !(spent.usd > spent.budgetUsd)) return null;
+    return `${formatUsd(spent.usd)} of ${formatUsd(spent.budgetUsd)} spent (${spent.of})`;
+  },
+  past_deadline: ({ afterMs }, { deadline }, { now }) => {
+    if (!deadline || !(now - deadline.at >= afterMs) || now <= deadline.at) return null;
+    const { at, task } = deadline;
+    return `the deadline of ${task} was ${new Date(at).toISOString()}, ${ago(now - at)}`;
+  },
+};
 
-const JUDGES: readonly (readonly [RuleName, Judge])[] = [
-  [
-    "no_output",
-    (rules, { output, isBusy }, moment) => {
-      if (!output || !isBusy) return null;
-      const age = ageOf(output.at, moment);
-      if (age === null || age < (rules.no_output?.afterMs ?? Number.POSITIVE_INFINITY)) return null;
-      return `no new output since ${clockTime(output.at)}, ${ago(moment.now - output.at)}, ${output.where}`;
-    },
-  ],
-  [
-    "stale_heartbeat",
-    (rules, { heartbeatAt, kind, name }, moment) => {
-      const limit = rules.stale_heartbeat?.afterMs ?? Number.POSITIVE_INFINITY;
-      const age = heartbeatAt == null ? null : ageOf(heartbeatAt, moment);
-      if (heartbeatAt == null || age === null || age < limit) return null;
-      const since = `${clockTime(heartbeatAt)}, ${ago(moment.now - heartbeatAt)}`;
-      return `the last heartbeat of ${kind} ${name} was at ${since}, and its process lives`;
-    },
-  ],
-  [
-    "repeated_tool",
-    (rules, { steps = [] }) => {
-      const last = steps.at(-1);
-      const times = last === undefined ? 0 : timesInARow(steps, last);
-      if (last === undefined || times < (rules.repeated_tool?.times ?? Infinity)) return null;
-      const target = last.target === "" ? "" : ` ${JSON.stringify(last.target.slice(0, 200))}`;
-      return `${last.tool}${target} ${times} times in a row`;
-    },
-  ],
-  [
-    "over_budget",
-    (_, { spent }) => {
-      if (!spent || !(spent.usd > spent.budgetUsd)) return null;
-      return `${formatUsd(spent.usd)} of ${formatUsd(spent.budgetUsd)} spent (${spent.of})`;
-    },
-  ],
-  [
-    "past_deadline",
-    (rules, { deadline }, { now }) => {
-      const limit = rules.past_deadline?.afterMs ?? Number.POSITIVE_INFINITY;
-      if (!deadline || !(now - deadline.at >= limit) || now <= deadline.at) return null;
-      const { at, task } = deadline;
-      return `the deadline of ${task} was ${new Date(at).toISOString()}, ${ago(now - at)}`;
-    },
-  ],
-];
-
-function ageOf(at: number, { now, notBefore = Number.NEGATIVE_INFINITY }: Moment): number | null {
-  return at > now ? null : now - Math.max(at, notBefore);
+function isOlder(at: number, ms: number, { now, notBefore }: Moment): boolean {
+  return at <= now && now - Math.max(at, notBefore ?? Number.NEGATIVE_INFINITY) >= ms;
 }
 
 function timesInARow(steps: readonly Step[], { tool, target }: Step): number {
@@ -141,8 +106,8 @@ function timesInARow(steps: readonly Step[], { tool, target }: Step): number {
   return steps.length - 1 - others;
 }
 
-function clockTime(at: number): string {
-  return `${new Date(at).toISOString().slice(11, 19)}Z`;
+function timeAgo(at: number, { now }: Moment): string {
+  return `${new Date(at).toISOString().slice(11, 19)}Z, ${ago(now - at)}`;
 }
 
 function ago(ms: number): string {

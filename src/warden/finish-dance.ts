@@ -2,7 +2,7 @@ import { isVivError } from "../base/errors.ts";
 import type { Store } from "../queue/store.ts";
 import type { Dance, Receipt } from "./dance.ts";
 import { epitaphOf } from "./epitaph.ts";
-import type { WardenHost } from "./ports.ts";
+import type { WardenHost } from "./warden-host.ts";
 
 /**
  * Writes the receipt and the epitaph of a dance that has its outcome, gives back a worker's claims, and

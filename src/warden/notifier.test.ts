@@ -21,8 +21,8 @@ describe("an execution that the breaker holds", () => {
       { event: "held", by: "breaker", since, warrant: { target: "b", requester: "deacon" } },
     ]);
     expect(fake.notices[0]?.todo).toBe(`viv warden resume --state ${fake.folder}`);
-    expect(fake.told2("holds")).toHaveLength(1);
-    expect(fake.told2("paused")).toMatchObject([{ why: expect.stringContaining("resume") }]);
+    expect(fake.emitted("holds")).toHaveLength(1);
+    expect(fake.emitted("paused")).toMatchObject([{ why: expect.stringContaining("resume") }]);
     expect(fake.files.dances()[0]?.held).toMatchObject({ since, told_at: expect.any(String) });
     await fake.pass(3_600_000);
     expect(fake.notices).toHaveLength(1);
@@ -35,8 +35,8 @@ describe("an execution that the breaker holds", () => {
     await fake.back();
     await fake.pass(60_000);
     expect(fake.notices).toHaveLength(1);
-    expect(fake.told2("holds")).toHaveLength(2);
-    expect(fake.told2("paused")).toHaveLength(2);
+    expect(fake.emitted("holds")).toHaveLength(2);
+    expect(fake.emitted("paused")).toHaveLength(2);
   });
 
   test("is announced again when the warden was killed before the notification", async () => {
@@ -89,12 +89,12 @@ describe("while a requester is notified", () => {
     fake.world.advance(10);
     fake.file("b");
     await fake.up();
-    expect(fake.told2("queued")).toMatchObject([{ warrant: "w-b", why: "pool exhausted" }]);
+    expect(fake.emitted("queued")).toMatchObject([{ warrant: "w-b", why: "pool exhausted" }]);
     await fake.pass(10_000);
     expect(fake.told).toEqual([]);
     expect(fake.verdict("a")).toBe("pardoned");
     expect(fake.files.dances().map(({ warrant }) => warrant.target)).toEqual(["b"]);
-    expect(fake.told2("queued")).toHaveLength(1);
+    expect(fake.emitted("queued")).toHaveLength(1);
   });
 
   test("a warden that is killed tells it at its next start, and only then", async () => {

@@ -1,87 +1,70 @@
+import { messageOf } from "../base/errors.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
 import { epitaphOf } from "./epitaph.ts";
-import type { WardenEvent, WardenHost } from "./ports.ts";
+import type { WardenEvent, WardenHost } from "./warden-host.ts";
 
 /** More would overload the machine when a whole queue has ended at once. */
 const AT_ONCE = 5;
 
 /**
  * Notifies requesters, beside the pool: a hook may take half a minute, and no dog waits for it. Open
- * notices are on disk (`untold/DOG`, a dance's `held`), so after a crash it is delivered again.
+ * notices are on disk (`untold/DOG`, a dance's `held`) and are delivered again after a crash.
  */
-export class Notifier {
-  readonly #host: WardenHost;
-  readonly #emit: (event: WardenEvent) => void;
-  readonly #waiting: (() => Promise<void>)[] = [];
-  readonly #running = new Set<Promise<void>>();
-  #isStopping = false;
+export function notifier(host: WardenHost, emit: (event: WardenEvent) => void) {
+  const { files } = host;
+  const waiting: (() => Promise<void>)[] = [];
+  const running = new Set<Promise<void>>();
+  let isStopping = false;
 
-  constructor(host: WardenHost, emit: (event: WardenEvent) => void) {
-    this.#host = host;
-    this.#emit = emit;
-  }
-
-  /** Verdicts that a warden before us did not deliver. */
-  start(): void {
-    const { files } = this.#host;
-    const open = new Set(files.dances().map(({ id }) => id)); // delivered when they are finished anew
-    for (const dog of files.untold().filter((one) => !open.has(one))) {
-      const receipt = files.receipt(dog);
-      if (receipt === null) files.forgetUntold(dog);
-      else this.verdict(receipt);
-    }
-  }
-
-  verdict(receipt: Receipt): void {
-    const { files } = this.#host;
-    const { dog, warrant } = receipt;
-    this.#add(async () => {
-      const told = await this.#host.notifyVerdict(receipt);
-      files.writeReceipt({ ...receipt, told });
-      files.writeEpitaph(warrant.id, epitaphOf({ ...receipt, told }));
-      files.forgetUntold(dog);
-      this.#report(dog, told);
-    });
-  }
-
-  held(notice: HeldNotice, notified: () => void): void {
-    this.#add(async () => {
-      const told = await this.#host.notifyHeld(notice);
-      notified();
-      this.#report(notice.dog, told);
-    });
-  }
-
-  /** Waits for what is under way; the rest is delivered at the next start. */
-  async stop(): Promise<void> {
-    this.#isStopping = true;
-    await Promise.all(this.#running);
-  }
-
-  #add(act: () => Promise<void>): void {
-    this.#waiting.push(act);
-    this.#next();
-  }
-
-  #next(): void {
-    if (this.#isStopping || this.#running.size >= AT_ONCE) return;
-    const act = this.#waiting.shift();
-    if (act === undefined) return;
-    const running = act()
+  const next = () => {
+    const deliver = isStopping || running.size >= AT_ONCE ? undefined : waiting.shift();
+    if (deliver === undefined) return;
+    const delivery = deliver()
       .catch((error: unknown) => {
         // Delivered at the next start: the notice is still on disk.
-        this.#emit({ kind: "trouble", what: error instanceof Error ? error.message : `${error}` });
+        emit({ kind: "trouble", what: messageOf(error) });
       })
       .finally(() => {
-        this.#running.delete(running);
-        this.#next();
+        running.delete(delivery);
+        next();
       });
-    this.#running.add(running);
-  }
+    running.add(delivery);
+  };
 
-  #report(dog: string, told: Receipt["told"]): void {
-    for (const { by, trouble } of told) {
-      if (trouble !== null) this.#emit({ kind: "trouble", what: `${dog}: ${by}: ${trouble}` });
-    }
-  }
+  const add = (notice: Receipt | HeldNotice, delivered: (told: Receipt["told"]) => void) => {
+    waiting.push(async () => {
+      const told = await host.notify(notice);
+      delivered(told);
+      for (const { by, trouble: error } of told) {
+        if (error !== null) emit({ kind: "trouble", what: `${notice.dog}: ${by}: ${error}` });
+      }
+    });
+    next();
+  };
+
+  const verdict = (receipt: Receipt) =>
+    add(receipt, (told) => {
+      files.writeReceipt({ ...receipt, told });
+      files.writeEpitaph(receipt.warrant.id, epitaphOf({ ...receipt, told }));
+      files.forgetUntold(receipt.dog);
+    });
+
+  return {
+    /** Delivers the verdicts that an earlier warden did not deliver. */
+    start: () => {
+      const open = new Set(files.dances().map(({ id }) => id)); // delivered when they are finished anew
+      for (const dog of files.untold().filter((one) => !open.has(one))) {
+        const receipt = files.receipt(dog);
+        if (receipt === null) files.forgetUntold(dog);
+        else verdict(receipt);
+      }
+    },
+    verdict,
+    held: (notice: HeldNotice, delivered: () => void) => add(notice, delivered),
+    /** Waits for running deliveries; the rest is delivered at the next start. */
+    stop: async () => {
+      isStopping = true;
+      await Promise.all(running);
+    },
+  };
 }

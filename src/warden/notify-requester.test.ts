@@ -16,26 +16,26 @@ afterEach(() => rmSync(folder, { recursive: true, force: true }));
 const receipt = (requester = "deacon", dog = "dog-1") =>
   ({ dog, verdict: "executed", warrant: { id: "w1", requester } }) as Receipt;
 const inbox = () => join(folder, "inbox");
-const tell = (options = {}, one = receipt()) =>
-  requesterNotifier({ inbox: inbox(), pausesMs: [1, 2], ...options }).verdict(one);
+const notify = (options = {}, one = receipt()) =>
+  requesterNotifier({ inbox: inbox(), pausesMs: [1, 2], ...options })(one);
 
 describe("the inbox", () => {
   it("has the receipt once, however often it is delivered", async () => {
-    expect(await tell()).toEqual([{ by: "inbox", trouble: null }]);
-    expect(await tell()).toEqual([{ by: "inbox", trouble: null }]);
+    expect(await notify()).toEqual([{ by: "inbox", trouble: null }]);
+    expect(await notify()).toEqual([{ by: "inbox", trouble: null }]);
     expect(readdirSync(join(inbox(), "deacon"))).toEqual(["w1.json"]);
     const text = readFileSync(join(inbox(), "deacon/w1.json"), "utf8");
     expect(JSON.parse(text)).toEqual(receipt());
   });
 
   it("is not written over", async () => {
-    await tell();
+    await notify();
     writeFileSync(join(inbox(), "deacon/w1.json"), "mine");
-    expect(await tell()).toEqual([{ by: "inbox", trouble: null }]);
+    expect(await notify()).toEqual([{ by: "inbox", trouble: null }]);
     expect(readFileSync(join(inbox(), "deacon/w1.json"), "utf8")).toBe("mine");
     expect(readdirSync(join(inbox(), "deacon")).sort()).toEqual(["w1-dog-1.json", "w1.json"]);
     writeFileSync(join(inbox(), "deacon/w1-dog-1.json"), "mine too");
-    expect((await tell())[0]?.trouble).toContain("has another w1.json");
+    expect((await notify())[0]?.trouble).toContain("has another w1.json");
   });
 
   it("lies in a folder whose name leads nowhere else", async () => {
@@ -43,21 +43,21 @@ describe("the inbox", () => {
     expect(inboxName("../../etc")).toBe("__.._etc");
     for (const name of ["..", ".", "", "/", "a/../../b", "\0", "x".repeat(500), "ä ö"]) {
       expect(inboxName(name)).toMatch(/^[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}$/);
-      await tell({}, receipt(name));
+      await notify({}, receipt(name));
     }
     expect(readdirSync(folder)).toEqual(["inbox"]);
   });
 
   it("that cannot be written is an error in the result", async () => {
     writeFileSync(inbox(), "a file");
-    expect((await tell())[0]).toMatchObject({ by: "inbox", trouble: expect.any(String) });
+    expect((await notify())[0]).toMatchObject({ by: "inbox", trouble: expect.any(String) });
   });
 });
 
 describe("an execution that is held", () => {
   it("is sent by inbox and hook, the last pause's notice beside the receipt", async () => {
     const heard = join(folder, "heard");
-    const { held } = requesterNotifier({ inbox: inbox(), hook: `cat >>'${heard}'` });
+    const held = requesterNotifier({ inbox: inbox(), hook: `cat >>'${heard}'` });
     const { dog, warrant } = receipt();
     const notice = { event: "held" as const, dog, warrant, since: "1", by: "breaker", why: "3" };
     await held({ ...notice, todo: "viv warden resume" });
@@ -66,7 +66,7 @@ describe("an execution that is held", () => {
       { by: "inbox", trouble: null },
       { by: "hook", trouble: null },
     ]);
-    await tell();
+    await notify();
     expect(readdirSync(join(inbox(), "deacon")).sort()).toEqual(["w1.held.json", "w1.json"]);
     const left = JSON.parse(readFileSync(join(inbox(), "deacon/w1.held.json"), "utf8"));
     expect(left).toEqual({ ...notice, since: "2", todo: "viv warden resume" });
@@ -75,7 +75,7 @@ describe("an execution that is held", () => {
 });
 
 describe("the hook", () => {
-  const hook = async (command: string, more = {}) => (await tell({ hook: command, ...more }))[1];
+  const hook = async (command: string, more = {}) => (await notify({ hook: command, ...more }))[1];
 
   it("gets the receipt on its stdin", async () => {
     expect(await hook("cat > told", { cwd: folder })).toEqual({ by: "hook", trouble: null });
@@ -136,7 +136,7 @@ describe("the webhook", () => {
   });
   const post = async (more = {}) => {
     const { port } = server.address() as AddressInfo;
-    return (await tell({ webhook: `http://127.0.0.1:${port}/told`, ...more }))[1];
+    return (await notify({ webhook: `http://127.0.0.1:${port}/told`, ...more }))[1];
   };
   const says = (status: number) => (_: IncomingMessage, response: ServerResponse) => {
     response.writeHead(status).end("words");
@@ -173,7 +173,7 @@ describe("the webhook", () => {
     expect(bodies).toHaveLength(3);
   });
 
-  it("that refuses is not asked again, nor sent on", async () => {
+  it("that refuses is not tried again, and no redirect is followed", async () => {
     answer = says(404);
     expect((await post())?.trouble).toBe("status 404");
     answer = (_, response) => response.writeHead(302, { location: "/elsewhere" }).end();
@@ -186,8 +186,8 @@ describe("the webhook", () => {
     expect((await post({ webhookMs: 50 }))?.trouble).toMatch(/^3 tries: .*timeout/);
     answer = (request) => request.socket.destroy();
     expect((await post())?.trouble).toMatch(/^3 tries: fetch failed: /);
-    expect((await tell({ webhook: "http://127.0.0.1:1/" }))[1]?.trouble).toContain("3 tries");
-    expect((await tell({ webhook: "file:///etc/passwd" }))[1]?.trouble).toContain("no http");
-    expect((await tell({ webhook: "http://" }))[1]?.trouble).toContain("3 tries");
+    expect((await notify({ webhook: "http://127.0.0.1:1/" }))[1]?.trouble).toContain("3 tries");
+    expect((await notify({ webhook: "file:///etc/passwd" }))[1]?.trouble).toContain("no http");
+    expect((await notify({ webhook: "http://" }))[1]?.trouble).toContain("3 tries");
   });
 });

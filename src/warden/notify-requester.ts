@@ -2,25 +2,21 @@ import { spawn } from "node:child_process";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { messageOf } from "../base/errors.ts";
+import { parseRecord } from "../base/json.ts";
 import { createFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { codeOf } from "../platform/files/state-files.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
 import { json } from "./folder.ts";
 import { oneLine } from "./warrant.ts";
 
-/** Notifies the requester of a warrant, by inbox, hook and webhook. Never throws: errors are in the result. */
-export interface RequesterNotifier {
-  verdict(receipt: Receipt): Promise<Delivery[]>;
-  /** An execution waits for a person. */
-  held(notice: HeldNotice): Promise<Delivery[]>;
-}
-
+type Notice = Receipt | HeldNotice;
 type Delivery = Receipt["told"][number];
 
 export interface NotifyOptions {
   /** The folder with a folder for each requester. */
   inbox: string;
-  /** A shell command; the receipt, or the notice, is on its stdin. */
+  /** A shell command; the notice is on its stdin. */
   hook?: string;
   /** Where the hook runs. */
   cwd?: string;
@@ -37,19 +33,16 @@ const HOOK_MS = 30_000;
 const WEBHOOK_MS = 10_000;
 const PAUSES_MS = [1_000, 4_000];
 
-export function requesterNotifier(options: NotifyOptions): RequesterNotifier {
+/** Notifies the requester of a warrant by inbox, hook and webhook. Never rejects: errors are in the result. */
+export function requesterNotifier(options: NotifyOptions): (notice: Notice) => Promise<Delivery[]> {
   const { inbox, hook, webhook } = options;
-  const notify = (notice: Receipt | HeldNotice, toInbox: () => void) => {
-    const ways: Promise<Delivery>[] = [delivery("inbox", toInbox)];
+  return (notice) => {
+    const ways = [delivery("inbox", () => writeToInbox(inbox, notice))];
     if (hook !== undefined) ways.push(delivery("hook", () => runHook(hook, notice, options)));
     if (webhook !== undefined) {
       ways.push(delivery("webhook", () => postTo(webhook, notice, options)));
     }
     return Promise.all(ways);
-  };
-  return {
-    verdict: (receipt) => notify(receipt, () => writeReceipt(inbox, receipt)),
-    held: (notice) => notify(notice, () => writeHeld(inbox, notice)),
   };
 }
 
@@ -64,10 +57,9 @@ async function delivery(by: Delivery["by"], act: () => Promise<void> | void): Pr
 
 /** The reason of a failed fetch is in its cause. */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const { cause } = error;
-  if (cause instanceof Error) return `${error.message}: ${codeOf(cause) ?? cause.message}`;
-  return error.message;
+  const cause = error instanceof Error ? error.cause : undefined;
+  const why = cause instanceof Error ? `: ${codeOf(cause) ?? cause.message}` : "";
+  return `${messageOf(error)}${why}`;
 }
 
 /** A requester's name may be anything; its folder's name is letters, digits and . _ - */
@@ -76,33 +68,34 @@ export function inboxName(requester: string): string {
   return safe.slice(0, 100) || "unknown";
 }
 
-/** One for each warrant, the last pause's: `ID.held.json`, beside where its receipt will be. */
-function writeHeld(inbox: string, notice: HeldNotice): void {
-  const folder = join(inbox, inboxName(notice.warrant.requester));
+/**
+ * A held notice replaces the one of the pause before: `ID.held.json`. A receipt replaces no other file: a
+ * second one for a warrant has the dog in its name.
+ */
+function writeToInbox(inbox: string, notice: Notice): void {
+  const { dog, warrant } = notice;
+  const folder = join(inbox, inboxName(warrant.requester));
   mkdirSync(folder, { recursive: true, mode: 0o700 });
-  replaceFileUnsynced(join(folder, `${notice.warrant.id}.held.json`), json(notice));
-}
-
-/** Never over another: a second file for a warrant has the dog in its name. */
-function writeReceipt(inbox: string, receipt: Receipt): void {
-  const folder = join(inbox, inboxName(receipt.warrant.requester));
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
-  for (const name of [receipt.warrant.id, `${receipt.warrant.id}-${receipt.dog}`]) {
+  if (!("verdict" in notice)) {
+    replaceFileUnsynced(join(folder, `${warrant.id}.held.json`), json(notice));
+    return;
+  }
+  for (const name of [warrant.id, `${warrant.id}-${dog}`]) {
     const path = join(folder, `${name}.json`);
     try {
-      createFileSynced(path, json(receipt));
+      createFileSynced(path, json(notice));
       return;
     } catch (error) {
       if (codeOf(error) !== "EEXIST") throw error;
-      if (dogIn(path) === receipt.dog) return;
+      if (dogIn(path) === dog) return;
     }
   }
-  throw new Error(`${folder} has another ${receipt.warrant.id}.json`);
+  throw new Error(`${folder} has another ${warrant.id}.json`);
 }
 
 function dogIn(path: string): unknown {
   try {
-    return (JSON.parse(readFileSync(path, "utf8")) as Receipt).dog;
+    return parseRecord(readFileSync(path, "utf8"))?.dog;
   } catch {
     return null; // it is not ours
   }
@@ -143,15 +136,12 @@ function runHook(hook: string, notice: object, options: NotifyOptions): Promise<
     });
     child.on("exit", (status, signal) => {
       clearTimeout(timer);
-      killAll(); // what it left behind
+      killAll(); // processes that it left behind
       setImmediate(() => {
         child.stderr.destroy();
-        const how = isLate
-          ? `it did not end within ${hookMs / 1000} s`
-          : signal
-            ? `ended by ${signal}`
-            : `exit ${status}`;
         if (status === 0 && !isLate) return resolve();
+        const late = isLate && `it did not end within ${hookMs / 1000} s`;
+        const how = late || (signal ? `ended by ${signal}` : `exit ${status}`);
         reject(new Error(stderr.trim() === "" ? how : `${how}: ${stderr.trim()}`));
       });
     });
@@ -167,9 +157,7 @@ async function postTo(address: string, notice: object, options: NotifyOptions): 
     } catch (error) {
       const pause = pausesMs[n];
       if (error instanceof Refused) throw error;
-      if (pause === undefined) {
-        throw new Error(`${n + 1} tries: ${reasonOf(error)}`, { cause: undefined });
-      }
+      if (pause === undefined) throw new Error(`${n + 1} tries: ${reasonOf(error)}`);
       await delay(pause);
     }
   }

@@ -68,13 +68,6 @@ function freeName(folder: string, name: string): string {
 
 export type WarrantReader = ReturnType<typeof warrantReader>;
 
-interface BadWarrant {
-  name: string;
-  why: string;
-  /** When it was last written: it may be half of one. */
-  at: number;
-}
-
 /** Reads `warrants/`: a file may have any name, if its id is inside. */
 export function warrantReader({ at }: Pick<WardenFolder, "at">) {
   const known = new Map<string, { stamp: string; read: Warrant | string }>();
@@ -95,7 +88,8 @@ export function warrantReader({ at }: Pick<WardenFolder, "at">) {
     const names = listed(at("warrants")).filter(isMeant);
     for (const name of known.keys()) if (!names.includes(name)) known.delete(name);
     const files = new Map<string, { name: string; warrant: Warrant }>();
-    const bad: BadWarrant[] = [];
+    /** `at`: when it was last written, because it may be half of one. */
+    const bad: { name: string; why: string; at: number }[] = [];
     const refuse = (name: string, why: string) =>
       void bad.push({ name, why, at: timeOf(at("warrants", name)) });
     // Which of two with the same id counts must not depend on the order of a listing.
@@ -145,12 +139,9 @@ export function warrantIn(path: string, name: string, time: number): Warrant | s
     };
     const text = readSmall(path, MAX_WARRANT, isOwned);
     if (notOwned !== null) return `it ${notOwned}`;
-    if (text === null) {
-      return lstatSync(path, { throwIfNoEntry: false })
-        ? "it is no plain file, or larger than 64 KiB"
-        : null;
-    }
-    return parseWarrant(text, name.slice(0, -".json".length), time);
+    if (text !== null) return parseWarrant(text, name.slice(0, -".json".length), time);
+    const isThere = lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+    return isThere ? "it is no plain file, or larger than 64 KiB" : null;
   } catch (error) {
     if (isVivError(error, "INVALID")) return error.message;
     if (isVivError(error, "READ_ONLY")) return "it may not be read";

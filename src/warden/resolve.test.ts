@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { FakeHost } from "../../test/support/machine.ts";
 import { wardenDirectory } from "../app/warden-directory.ts";
-import type { AgentState } from "../fleet/agent-state.ts";
+import type { AgentState } from "../fleet/up-files.ts";
 import { upFilesIn } from "../fleet/up-files.ts";
 import { openRun } from "../main.ts";
 import { type Lookup, resolveTarget } from "./resolve.ts";

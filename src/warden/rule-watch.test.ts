@@ -8,17 +8,12 @@ import type { Machine } from "../base/clock.ts";
 import { crewFilesIn } from "../crew/crew-files.ts";
 import { usedOn } from "../engines/costs/usage.ts";
 import { openRun } from "../main.ts";
+import type { Rules } from "./config.ts";
 import type { Receipt } from "./dance.ts";
 import { reapAfter } from "./finish-dance.ts";
 import { logOf, resolveTarget } from "./resolve.ts";
-import type { Rules } from "./rule.ts";
-import {
-  patternFor,
-  type RuleEvent,
-  type RulesHost,
-  type RulesSettings,
-  RuleWatch,
-} from "./rule-watch.ts";
+import { patternFor, type RulesHost, type RuleWatch, ruleWatch } from "./rule-watch.ts";
+import type { RuleEvent, RulesSettings } from "./warden-host.ts";
 import { targetKey, type Warrant } from "./warrant.ts";
 
 const MIN = 60_000;
@@ -61,24 +56,26 @@ function watch(rules: Rules, settings: Partial<RulesSettings> = {}): RuleWatch {
       if (sessions instanceof Error) throw sessions;
       return sessions;
     },
-    resolve: (kind, name, home) => resolveTarget(lookup, kind, name, home),
-    file: async (warrant) => {
-      open.push(warrant);
-      return { filed: true, id: warrant.id };
+    files: {
+      file: async (warrant) => {
+        open.push(warrant);
+        return { filed: true, id: warrant.id };
+      },
+      dances: () => [],
+      queued: () => ({ warrants: open, bad: [] }),
+      receipts: () => receipts,
+      recordFinding: (line) => void lines.push(line),
     },
-    open: () => open,
-    receipts: () => receipts,
-    record: (line) => void lines.push(line),
     newId: () => `w${++ids}`,
   };
-  const all = { rules, runs: [], crews: [], sessions: [], socket: null, ...settings };
-  const made = new RuleWatch(all, ports, (event) => void events.push(event));
+  const all = { rules, runs: [], crews: [], sessions: [], ...settings };
+  const made = ruleWatch(all, ports, (event) => void events.push(event));
   watches.push(made);
   return made;
 }
 
 const written = new Map<string, number>();
-/** Time passes, and somebody looks all the while. */
+/** Time passes, with a pass every 30 s. */
 async function pass(watch: RuleWatch, ms: number): Promise<void> {
   for (let left = ms; left > 0; left -= 30_000) {
     host.advance(Math.min(30_000, left));
@@ -107,7 +104,7 @@ describe("a tmux session", () => {
     await pass(rulesAt, 5 * MIN);
     expect(events).toHaveLength(1);
     sessions = new Error("tmux does not answer");
-    expect(await rulesAt.runOnce()).toMatchObject({ ceased: 0, troubled: 1 });
+    expect(await rulesAt.runOnce()).toMatchObject({ ceased: 0, failed: 1 });
     await rulesAt.runOnce();
     expect(events.slice(1)).toEqual([{ kind: "trouble", message: "tmux does not answer" }]);
     sessions = [{ name: "agent-1", activeAt: host.clock.now() }];

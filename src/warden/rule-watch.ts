@@ -1,34 +1,13 @@
 import type { Machine } from "../base/clock.ts";
+import { messageOf } from "../base/errors.ts";
 import type { Timers } from "../platform/processes/children.ts";
 import type { Store } from "../queue/store.ts";
-import type { Receipt } from "./dance.ts";
-import type { AgentDirectory } from "./directory.ts";
-import {
-  compareFindings,
-  type Finding,
-  findingKey,
-  findSuspects,
-  type Moment,
-  type Observation,
-} from "./findings.ts";
-import { AgentObserver } from "./observe-agents.ts";
-import { type RunSource, WorkerObserver } from "./observe-workers.ts";
-import type { Resolved } from "./resolve.ts";
-import type { RuleName, Rules } from "./rule.ts";
+import { type Finding, findingKey, findSuspects, type Observation } from "./findings.ts";
+import { type ObserverHost, observeAgents, observeWorkers } from "./observers.ts";
+import { type Lookup, resolveTarget } from "./resolve.ts";
+import type { WardenFiles } from "./warden-files.ts";
+import type { RuleEvent, RulesSettings } from "./warden-host.ts";
 import { oneLine, type TargetKind, targetKey, type Warrant } from "./warrant.ts";
-
-/** What the rules watch: runs, crews and sessions. */
-export interface RulesSettings {
-  rules: Rules;
-  /** Absolute. */
-  runs: readonly string[];
-  crews: readonly string[];
-  /** Names of tmux sessions, with `*`. */
-  sessions: readonly string[];
-  /** Of the tmux server; null for the user's own. */
-  socket: string | null;
-  everyMs?: number;
-}
 
 /** A tmux session, and when something last came onto one of its screens. */
 export interface SessionActivity {
@@ -36,48 +15,14 @@ export interface SessionActivity {
   activeAt: number;
 }
 
-export interface RulesHost {
+/** `openRun`: for reading only. */
+export interface RulesHost extends ObserverHost, Lookup {
   machine: Machine;
   timers: Timers;
-  writtenAt: RunSource["writtenAt"];
-  budgetFor: RunSource["budgetFor"];
-  usdOn: RunSource["usdOn"];
-  /** For reading only. */
-  openRun(path: string): Promise<Store>;
-  directory: AgentDirectory;
+  files: Pick<WardenFiles, "file" | "dances" | "queued" | "receipts" | "recordFinding">;
   /** Throws when tmux does not answer. None when there is no server. */
   sessionsOn(socket: string | null): Promise<SessionActivity[]>;
-  /** The process of that name now. */
-  resolve(kind: TargetKind, name: string, home: string | null): Promise<Resolved | null>;
-  /** Files it, unless its target has an open warrant. */
-  file(warrant: Warrant): Promise<{ filed: boolean; id: string }>;
-  open(): Warrant[];
-  receipts(since: number): Receipt[];
-  /** To observed.jsonl. */
-  record(line: Record<string, unknown>): void;
   newId(): string;
-}
-
-export type RuleEvent =
-  | { kind: "observed"; rule: RuleName; target: string; of: TargetKind; evidence: string }
-  | { kind: "ceased"; rule: RuleName; target: string; of: TargetKind }
-  | {
-      kind: "filed";
-      rule: RuleName;
-      target: string;
-      of: TargetKind;
-      evidence: string;
-      warrant: string;
-    }
-  | { kind: "trouble"; message: string };
-
-export interface PassReport {
-  seen: number;
-  found: number;
-  fresh: number;
-  ceased: number;
-  filed: number;
-  troubled: number;
 }
 
 const EVERY_MS = 10_000;
@@ -86,203 +31,185 @@ const LATE_MS = 30_000;
 /** A pardoned suspect gets no new warrant for so long. */
 const GRACE_MS = 3_600_000;
 
-export class RuleWatch {
-  readonly #settings: RulesSettings;
-  readonly #host: RulesHost;
-  readonly #emit: (event: RuleEvent) => void;
-  readonly #runs = new Map<string, { store: Store; observer: WorkerObserver }>();
-  readonly #crews = new Map<string, AgentObserver>();
-  readonly #reported = new Map<string, Finding>();
-  readonly #errors = new Map<string, string>();
-  #lastPass: number | null = null;
-  #notBefore: number | undefined;
-  #cancel: (() => void) | undefined;
-  #pass: Promise<unknown> = Promise.resolve();
-  #isStopped = false;
+export type RuleWatch = ReturnType<typeof ruleWatch>;
 
-  constructor(settings: RulesSettings, host: RulesHost, emit: (event: RuleEvent) => void) {
-    this.#settings = settings;
-    this.#host = host;
-    this.#emit = emit;
-  }
+/** Looks for suspects by the rules, every ten seconds; reports them, or files warrants. */
+export function ruleWatch(
+  { rules, runs, crews, sessions, tmuxSocket }: RulesSettings,
+  host: RulesHost,
+  emit: (event: RuleEvent) => void,
+) {
+  const { files } = host;
+  const socket = tmuxSocket ?? null;
+  const stores = new Map<string, Store>();
+  const workers = new Map<string, ReturnType<typeof observeWorkers>>();
+  const agents = new Map<string, ReturnType<typeof observeAgents>>();
+  const reported = new Map<string, Finding>();
+  const errors = new Map<string, string>();
+  let lastPass: number | null = null;
+  let notBefore: number | undefined;
+  let cancel = () => {};
+  let pass: Promise<unknown> = Promise.resolve();
+  let isStopped = false;
 
-  /** Passes now, and again and again; none without rules. */
-  start(): void {
-    if (Object.keys(this.#settings.rules).length === 0) return;
-    const next = (ms: number) => {
-      if (this.#isStopped) return;
-      this.#cancel = this.#host.timers.after(ms, () => {
-        this.#pass = this.runOnce()
-          .catch((error) => this.#warn("rules", error))
-          .finally(() => next(this.#settings.everyMs ?? EVERY_MS));
-      });
-    };
-    next(0);
-  }
+  const observeRun = async (run: string, now: number) => {
+    const store = stores.get(run) ?? (await host.openRun(run));
+    stores.set(run, store);
+    const observe = workers.get(run) ?? observeWorkers(store, host, rules);
+    workers.set(run, observe);
+    return (await observe(now)).map((one) => ({ ...one, home: run }));
+  };
 
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    this.#cancel?.();
-    await this.#pass;
-    for (const { store } of this.#runs.values()) await store.close();
-    this.#runs.clear();
-  }
+  const observeCrew = async (state: string) => {
+    const observe = agents.get(state) ?? observeAgents(host.directory.crew(state), host, rules);
+    agents.set(state, observe);
+    return observe();
+  };
 
-  /** One pass. */
-  async runOnce(): Promise<PassReport> {
-    const moment = this.#moment();
-    const unseen = new Set<string>();
-    const observations = await this.#observe(moment.now, unseen);
-    const found = findSuspects(this.#settings.rules, observations, moment);
-    const { fresh, ceased } = compareFindings(found, this.#reported);
-    for (const one of fresh) {
-      this.#reported.set(findingKey(one), one);
-      if (one.action === "observe") this.#report(one, moment.now);
-    }
-    // A finding whose source could not be read now may not have ceased.
-    const over = ceased.filter((key) => {
-      const { kind, home } = this.#reported.get(key) as Finding;
-      return !unseen.has(sourceOf(kind, home));
-    });
-    for (const key of over) this.#cease(key, moment.now);
-    const filed = await this.#fileAll(found, moment.now);
-    return {
-      ...{ seen: observations.length, found: found.length, fresh: fresh.length },
-      ...{ ceased: over.length, filed, troubled: unseen.size },
-    };
-  }
-
-  #moment(): Moment {
-    const now = this.#host.machine.clock.now();
-    const gap = this.#lastPass === null ? 0 : now - this.#lastPass;
-    if (gap < 0 || gap > (this.#settings.everyMs ?? EVERY_MS) + LATE_MS) this.#notBefore = now;
-    this.#lastPass = now;
-    return { now, notBefore: this.#notBefore };
-  }
-
-  async #observe(now: number, unseen: Set<string>): Promise<Observation[]> {
-    const all: Observation[] = [];
-    const from = async (source: string, look: () => Promise<Observation[]>) => {
-      try {
-        all.push(...(await look()));
-        this.#errors.delete(source);
-      } catch (error) {
-        unseen.add(source);
-        this.#warn(source, error);
-      }
-    };
-    const { runs, crews, sessions, socket } = this.#settings;
-    for (const run of runs) await from(sourceOf("worker", run), () => this.#observeRun(run, now));
-    for (const crew of crews) {
-      await from(sourceOf("agent", crew), async () => this.#crewAt(crew).observe());
-    }
-    if (sessions.length > 0) await from(sourceOf("tmux", socket), () => this.#observeSessions());
-    return all;
-  }
-
-  async #observeRun(run: string, now: number): Promise<Observation[]> {
-    let known = this.#runs.get(run);
-    if (known === undefined) {
-      const store = await this.#host.openRun(run);
-      known = { store, observer: new WorkerObserver(store, this.#host, this.#settings.rules) };
-      this.#runs.set(run, known);
-    }
-    const seen = await known.observer.observe(now);
-    return seen.map((one) => ({ ...one, home: run }));
-  }
-
-  #crewAt(state: string): AgentObserver {
-    const known = this.#crews.get(state);
-    if (known) return known;
-    const { machine, directory, writtenAt } = this.#host;
-    const times = this.#settings.rules.repeated_tool?.times;
-    const observer = new AgentObserver(directory.crew(state), machine, writtenAt, times);
-    this.#crews.set(state, observer);
-    return observer;
-  }
-
-  async #observeSessions(): Promise<Observation[]> {
-    const { sessions, socket } = this.#settings;
+  const observeSessions = async (): Promise<Observation[]> => {
     const patterns = sessions.map(patternFor);
-    const all = await this.#host.sessionsOn(socket);
+    const all = await host.sessionsOn(socket);
     return all
       .filter(({ name }) => patterns.some((pattern) => pattern.test(name)))
       .map(({ name, activeAt }) => ({
-        ...{ kind: "tmux" as const, name, home: socket, isAlive: true, isBusy: true },
+        ...{ kind: "tmux", name, home: socket, isAlive: true, isBusy: true },
         output: { at: activeAt, where: `in tmux session ${name}` },
       }));
-  }
+  };
 
-  #report(one: Finding, now: number, warrant?: string): void {
+  /** Sources that cannot be read are added to `unseen`. */
+  const observeAll = async (now: number, unseen: Set<string>): Promise<Observation[]> => {
+    const all: Observation[] = [];
+    const from = async (source: string, observe: () => Promise<Observation[]>) => {
+      try {
+        all.push(...(await observe()));
+        errors.delete(source);
+      } catch (error) {
+        unseen.add(source);
+        warn(source, error);
+      }
+    };
+    for (const run of runs) await from(sourceOf("worker", run), () => observeRun(run, now));
+    for (const crew of crews) await from(sourceOf("agent", crew), () => observeCrew(crew));
+    if (sessions.length > 0) await from(sourceOf("tmux", socket), observeSessions);
+    return all;
+  };
+
+  const report = (one: Finding, at: string, warrant?: string) => {
     const { rule, kind: of, name: target, home, evidence } = one;
-    const line = { at: iso(now), state: "found", rule, kind: of, target, home, evidence };
-    this.#host.record(warrant === undefined ? line : { ...line, warrant });
-    if (warrant === undefined) this.#emit({ kind: "observed", rule, target, of, evidence });
-    else this.#emit({ kind: "filed", rule, target, of, evidence, warrant });
-  }
+    const line = { at, state: "found", rule, kind: of, target, home, evidence };
+    files.recordFinding(warrant === undefined ? line : { ...line, warrant });
+    if (warrant === undefined) emit({ kind: "observed", rule, target, of, evidence });
+    else emit({ kind: "filed", rule, target, of, evidence, warrant });
+  };
 
-  #cease(key: string, now: number): void {
-    const { rule, kind: of, name: target, home } = this.#reported.get(key) as Finding;
-    this.#reported.delete(key);
-    this.#host.record({ at: iso(now), state: "ceased", rule, kind: of, target, home });
-    this.#emit({ kind: "ceased", rule, target, of });
-  }
-
-  async #fileAll(found: readonly Finding[], now: number): Promise<number> {
-    const wanted = found.filter(({ action }) => action === "file");
-    if (wanted.length === 0) return 0;
-    const busy = new Set(this.#host.open().map(targetKey));
-    const receipts = this.#host.receipts(now - this.#graceMs());
-    const spared = receipts.filter(({ verdict }) => verdict === "pardoned" || verdict === "failed");
-    for (const { warrant } of spared) busy.add(targetKey(warrant));
+  const fileAll = async (found: readonly Finding[], now: number, at: string): Promise<number> => {
+    const toFile = found.filter(({ action }) => action === "file");
+    if (toFile.length === 0) return 0;
+    const dancing = files.dances().map(({ warrant }) => warrant);
+    const busy = new Set([...dancing, ...files.queued().warrants].map(targetKey));
+    // Also no sooner than the longest rule would find it again.
+    const { no_output, stale_heartbeat, past_deadline } = rules;
+    const times = [no_output, stale_heartbeat, past_deadline].map((rule) => rule?.afterMs ?? 0);
+    for (const { verdict, warrant } of files.receipts(now - Math.max(GRACE_MS, ...times))) {
+      if (verdict === "pardoned" || verdict === "failed") busy.add(targetKey(warrant));
+    }
     let filed = 0;
-    for (const one of wanted) {
-      const warrant = this.#warrantFor(one, now);
+    for (const one of toFile) {
+      const warrant = warrantFor(one, host.newId(), at, rules[one.rule]?.patienceMs);
       if (busy.has(targetKey(warrant))) continue;
       busy.add(targetKey(warrant));
-      const whole = await this.#bound(warrant);
+      const whole = await bound(warrant, host);
       if (whole === null) continue;
-      const { filed: isNew, id } = await this.#host.file(whole);
+      const { filed: isNew, id } = await files.file(whole);
       if (!isNew) continue;
       filed++;
-      this.#report(one, now, id);
+      report(one, at, id);
     }
     return filed;
-  }
+  };
 
-  /** Also no sooner than the longest rule would find it again. */
-  #graceMs(): number {
-    const { no_output, stale_heartbeat, past_deadline } = this.#settings.rules;
-    const times = [no_output, stale_heartbeat, past_deadline].map((rule) => rule?.afterMs ?? 0);
-    return Math.max(GRACE_MS, ...times);
-  }
-
-  #warrantFor({ rule, kind, name, home, evidence }: Finding, now: number): Warrant {
-    const patience_ms = this.#settings.rules[rule]?.patienceMs;
-    return {
-      patience_ms,
-      ...{ id: this.#host.newId(), target: name, kind, reason: oneLine(`${rule}: ${evidence}`) },
-      ...{ requester: `warden:${rule}`, filed_at: iso(now), bound: null, watch: [], shell: false },
-      socket: kind === "tmux" ? home : null,
-      home: kind === "tmux" ? null : home,
-    };
-  }
-
-  /** Null when it is gone by now, or cannot be identified. */
-  async #bound(warrant: Warrant): Promise<Warrant | null> {
-    if (warrant.kind === "tmux") return warrant;
-    const found = await this.#host.resolve(warrant.kind, warrant.target, warrant.home);
-    if (found?.is !== "there") return null;
-    return { ...warrant, bound: found.bound, watch: found.watch };
-  }
+  const runOnce = async () => {
+    const now = host.machine.clock.now();
+    const at = new Date(now).toISOString();
+    const gap = lastPass === null ? 0 : now - lastPass;
+    if (gap < 0 || gap > EVERY_MS + LATE_MS) notBefore = now;
+    lastPass = now;
+    const unseen = new Set<string>();
+    const observations = await observeAll(now, unseen);
+    const found = findSuspects(rules, observations, { now, notBefore });
+    const fresh = found.filter((one) => !reported.has(findingKey(one)));
+    for (const one of fresh) {
+      reported.set(findingKey(one), one);
+      if (one.action === "observe") report(one, at);
+    }
+    const keys = new Set(found.map(findingKey));
+    let ceased = 0;
+    for (const [key, { rule, kind: of, name: target, home }] of reported) {
+      // A finding whose source could not be read now may not have ceased.
+      if (keys.has(key) || unseen.has(sourceOf(of, home))) continue;
+      reported.delete(key);
+      ceased++;
+      files.recordFinding({ at, state: "ceased", rule, kind: of, target, home });
+      emit({ kind: "ceased", rule, target, of });
+    }
+    const filed = await fileAll(found, now, at);
+    const [seen, failed] = [observations.length, unseen.size];
+    return { seen, found: found.length, fresh: fresh.length, ceased, filed, failed };
+  };
 
   /** Once, until the message changes. */
-  #warn(source: string, error: unknown): void {
-    const message = error instanceof Error ? error.message : String(error);
-    if (this.#errors.get(source) === message) return;
-    this.#errors.set(source, message);
-    this.#emit({ kind: "trouble", message });
-  }
+  const warn = (source: string, error: unknown) => {
+    const message = messageOf(error);
+    if (errors.get(source) === message) return;
+    errors.set(source, message);
+    emit({ kind: "trouble", message });
+  };
+
+  const passAfter = (ms: number) => {
+    if (isStopped) return;
+    cancel = host.timers.after(ms, () => {
+      pass = runOnce()
+        .catch((error) => warn("rules", error))
+        .finally(() => passAfter(EVERY_MS));
+    });
+  };
+
+  return {
+    /** The first pass is now; none without rules. */
+    start: () => {
+      if (Object.keys(rules).length > 0) passAfter(0);
+    },
+    stop: async () => {
+      isStopped = true;
+      cancel();
+      await pass;
+      for (const store of stores.values()) await store.close();
+      stores.clear();
+    },
+    runOnce,
+  };
+}
+
+function warrantFor(
+  { rule, kind, name, home, evidence }: Finding,
+  id: string,
+  filed_at: string,
+  patience_ms: number | undefined,
+): Warrant {
+  return {
+    ...{ id, target: name, kind, reason: oneLine(`${rule}: ${evidence}`), patience_ms },
+    ...{ requester: `warden:${rule}`, filed_at, bound: null, watch: [], shell: false },
+    socket: kind === "tmux" ? home : null,
+    home: kind === "tmux" ? null : home,
+  };
+}
+
+/** Null when its target is gone by now, or cannot be identified. */
+async function bound(warrant: Warrant, lookup: Lookup): Promise<Warrant | null> {
+  if (warrant.kind === "tmux") return warrant;
+  const found = await resolveTarget(lookup, warrant.kind, warrant.target, warrant.home);
+  return found.is === "there" ? { ...warrant, bound: found.bound, watch: found.watch } : null;
 }
 
 function sourceOf(kind: TargetKind, home: string | null): string {
@@ -293,8 +220,4 @@ function sourceOf(kind: TargetKind, home: string | null): string {
 export function patternFor(text: string): RegExp {
   const parts = text.split("*").map((part) => part.replace(/[\\^$.+?()[\]{}|]/g, "\\$&"));
   return new RegExp(`^${parts.join(".*")}$`, "s");
-}
-
-function iso(at: number): string {
-  return new Date(at).toISOString();
 }

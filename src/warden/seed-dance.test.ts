@@ -47,7 +47,7 @@ describe("a dance that the seed has left", () => {
     const toast = fake.target("gt-gastown-Toast");
     toast.show(...QUESTION);
     await fake.up();
-    expect(fake.told2("resumes")).toMatchObject([{ dog: SEED.id, state }]);
+    expect(fake.emitted("resumes")).toMatchObject([{ dog: SEED.id, state }]);
     await fake.pass(10_000);
     expect(toast.signalled).toEqual([]);
     await fake.pass(500_000);
@@ -164,7 +164,7 @@ describe("a dance that the seed has left", () => {
       JSON.stringify({ id: "dog-9", state: "idle" }),
     );
     await fake.up();
-    expect(fake.told2("trouble")).toHaveLength(2);
+    expect(fake.emitted("trouble")).toHaveLength(2);
     expect(readdirSync(`${fake.folder}/active`).sort()).toEqual([`${SEED.id}.json`, "dog-9.json"]);
   });
 });

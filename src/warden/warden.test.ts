@@ -424,9 +424,9 @@ describe("just before the execution", () => {
     const { fake, toast, fail } = await lockedAtTheEnd(1);
     fail(new Error("a bug"));
     await fake.pass(0);
-    expect(fake.told2("trouble")).toHaveLength(1);
+    expect(fake.emitted("trouble")).toHaveLength(1);
     await fake.pass(60_000);
-    expect(fake.told2("paused")).toEqual([]);
+    expect(fake.emitted("paused")).toEqual([]);
     expect(toast.signalled).toHaveLength(1);
   });
 
@@ -495,7 +495,7 @@ test("an unexpected error costs no dog: it goes on from disk, with the same ques
   fake.file("toast");
   await fake.up();
   await fake.pass(100_000);
-  expect(fake.told2("trouble")).toHaveLength(2);
+  expect(fake.emitted("trouble")).toHaveLength(2);
   expect(toast.typed).toHaveLength(1);
   expect(fake.verdict("toast")).toBe("pardoned");
 });

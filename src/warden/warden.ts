@@ -1,18 +1,18 @@
-import { isVivError, VivError } from "../base/errors.ts";
+import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
 import { quoted } from "../base/text.ts";
-import { Breaker } from "./breaker.ts";
+import { type Breaker, newBreaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
 import { RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
-import type { Pause } from "./files.ts";
 import { finishDance } from "./finish-dance.ts";
-import { Notifier } from "./notifier.ts";
-import type { WardenEvent, WardenHost, WardenSettings } from "./ports.ts";
+import { notifier } from "./notifier.ts";
+import type { Pause } from "./warden-files.ts";
+import type { WardenEvent, WardenHost, WardenSettings } from "./warden-host.ts";
 import { OpenTargets, targetKey, type Warrant } from "./warrant.ts";
 
 /** Between passes without a notification. */
-const SLOW_LOOK_MS = 5_000;
+const SLOW_PASS_MS = 5_000;
 /** A script may not write its file in one go. */
 const HALF_WRITTEN_MS = 2_000;
 /** After an unexpected error. */
@@ -22,7 +22,7 @@ const MARKERS_KEPT_MS = 24 * 3_600_000;
 
 /**
  * The pool: takes warrants in the order in which they were filed, one dog each, and keeps the
- * breaker. `run()` until `stop()`; what is under way then, or when it is killed, goes on at the next start.
+ * breaker. `run()` until `stop()`; dances that are under way then, or at a kill, go on at the next start.
  */
 export class Warden {
   readonly #settings: WardenSettings;
@@ -31,7 +31,7 @@ export class Warden {
   readonly #dancers = new Map<string, { dancer: Dancer; over: Promise<void> }>();
   #isOurs: (() => boolean) | null = null;
   #breaker: Breaker;
-  readonly #notifier: Notifier;
+  readonly #notifier: ReturnType<typeof notifier>;
   #pause: Pause | null = null;
   /** Warrants that wait, and of which an event was emitted. */
   #queued: ReadonlySet<string> = new Set();
@@ -49,25 +49,28 @@ export class Warden {
     this.#settings = settings;
     this.#host = host;
     this.#emit = emit;
-    this.#breaker = new Breaker(settings.breaker, host.machine.clock, []);
-    this.#notifier = new Notifier(host, emit);
+    this.#breaker = newBreaker(settings.breaker, host.machine.clock, []);
+    this.#notifier = notifier(host, emit);
   }
 
   async run(): Promise<void> {
     const { files, machine } = this.#host;
     this.#isOurs = await files.take();
-    if (this.#isOurs === null) throw this.#isTaken();
+    if (this.#isOurs === null) {
+      const other = files.warden();
+      const holder = other ? ` (pid ${other.pid} on ${other.host})` : "";
+      throw new VivError("LOCKED", `another warden${holder} has ${files.folder}.`);
+    }
     const now = machine.clock.now();
     const self = machine.self();
+    const { pool, timeoutsMs, breaker } = this.#settings;
     const since = new Date(now).toISOString();
-    const { pool, timeoutsMs } = this.#settings;
     const state = { ...self, since, pool, timeouts_ms: [...timeoutsMs] };
     files.writeWarden({ ...state, state: "up" });
     files.removeOldMarkers(now - MARKERS_KEPT_MS);
-    const { breaker } = this.#settings;
     const before = files.receipts(now - breaker.withinMs).filter(hasKilled);
     const ends = before.map((one) => ({ at: Date.parse(one.ended_at), agents: agentsIn(one) }));
-    this.#breaker = new Breaker(breaker, machine.clock, ends);
+    this.#breaker = newBreaker(breaker, machine.clock, ends);
     this.#emit({ kind: "up", pid: self.pid, pool, state: files.folder });
     for (const name of files.badDances()) {
       this.#warn(`active/${name} cannot be read as a dance; it is left alone`);
@@ -97,12 +100,6 @@ export class Warden {
     this.#end?.();
   }
 
-  #isTaken(): VivError {
-    const other = this.#host.files.warden();
-    const holder = other ? ` (pid ${other.pid} on ${other.host})` : "";
-    return new VivError("LOCKED", `another warden${holder} has ${this.#host.files.folder}.`);
-  }
-
   /** One pass over everything, and another if something happened meanwhile. */
   #turn(): void {
     this.#isTurnWanted = true;
@@ -121,43 +118,37 @@ export class Warden {
       this.#isTurnWanted = false;
       this.#cancelTimer?.();
       try {
-        await this.#lookAround();
+        await this.#pass();
       } catch (error) {
-        const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
-        if (isLasting) throw error;
-        this.#warn((error as Error).message);
+        if (isLasting(error)) throw error;
+        this.#warn(messageOf(error));
       }
-      this.#cancelTimer = this.#host.timers.after(SLOW_LOOK_MS, () => this.#turn());
+      this.#cancelTimer = this.#host.timers.after(SLOW_PASS_MS, () => this.#turn());
       await Promise.resolve();
     }
   }
 
-  async #lookAround(): Promise<void> {
-    this.#assertOurs();
+  async #pass(): Promise<void> {
+    if (this.#isOurs?.() === false) {
+      // Without its folder another warden may be at work, on the same suspects.
+      const message = `${this.#host.files.folder} was removed under this warden, so it stops.`;
+      throw new VivError("WRONG_STATE", message);
+    }
     this.#readPause();
     this.#adopt();
     await this.#readRequests();
     await this.#takeWarrants();
   }
 
-  /** Without its folder another warden may be at work, on the same suspects. */
-  #assertOurs(): void {
-    if (this.#isOurs?.() !== false) return;
-    const message = `${this.#host.files.folder} was removed under this warden, so it stops.`;
-    throw new VivError("WRONG_STATE", message);
-  }
-
   #readPause(): void {
     const before = this.#pause;
     this.#pause = this.#host.files.paused();
-    const isNew = this.#pause !== null && this.#pause.since !== before?.since;
-    if (this.#pause !== null && isNew) this.#emit(pausedBy(this.#pause));
-    if (this.#pause === null && before !== null) this.#emit({ kind: "resumed" });
     if (this.#pause?.since === before?.since) return;
+    this.#emit(this.#pause === null ? { kind: "resumed" } : pausedBy(this.#pause));
     for (const { dancer } of this.#dancers.values()) dancer.wake();
   }
 
-  /** Dances of a warden before us, and those that were begun by hand. */
+  /** Dances of an earlier warden, and those that were begun by hand. */
   #adopt(): void {
     for (const dance of this.#host.files.dances()) {
       if (this.#dancers.has(dance.id)) continue;
@@ -170,23 +161,19 @@ export class Warden {
   async #readRequests(): Promise<void> {
     const { files } = this.#host;
     const { withdrawals, releases, answers } = files.requests();
+    const dancing = new Set<string>();
     for (const { dancer } of this.#dancers.values()) {
-      if (dancer.dance.attempts.some(({ nonce }) => answers.includes(nonce))) dancer.wake();
-    }
-    const waiting: string[] = [];
-    for (const id of withdrawals) {
-      const found = [...this.#dancers.values()].find(
-        ({ dancer }) => dancer.dance.warrant.id === id,
-      );
-      if (found) found.dancer.request("withdrawn");
-      else waiting.push(id);
+      const { warrant, attempts } = dancer.dance;
+      dancing.add(warrant.id);
+      if (attempts.some(({ nonce }) => answers.includes(nonce))) dancer.wake();
+      if (withdrawals.includes(warrant.id)) dancer.request("withdrawn");
     }
     for (const dog of releases) {
       const found = this.#dancers.get(dog);
       if (found && found.dancer.dance.state !== "executing") found.dancer.request("released");
       else files.forgetRelease(dog);
     }
-    for (const id of waiting) {
+    for (const id of withdrawals.filter((one) => !dancing.has(one))) {
       await files.withdrawQueued(id);
       files.forgetWithdrawal(id);
     }
@@ -223,21 +210,20 @@ export class Warden {
       }
       open.add(warrant);
       const hasRoom = this.#dancers.size + next.length < this.#settings.pool;
-      if (this.#pause === null && hasRoom) next.push(warrant);
-      else waiting.add(this.#reportQueued(warrant));
+      if (this.#pause === null && hasRoom) {
+        next.push(warrant);
+        continue;
+      }
+      const { id, target } = warrant;
+      const why = this.#pause === null ? "pool exhausted" : "pool paused";
+      if (!this.#queued.has(id)) this.#emit({ kind: "queued", warrant: id, target, why });
+      waiting.add(id);
     }
     this.#reportWithdrawn(warrants);
     this.#queued = waiting;
     for (const warrant of next) {
       if (this.#pause === null && !this.#isStopping) await this.#begin(warrant);
     }
-  }
-
-  /** Once for each that no dog takes now. */
-  #reportQueued({ id, target }: Warrant): string {
-    const why = this.#pause === null ? "pool exhausted" : "pool paused";
-    if (!this.#queued.has(id)) this.#emit({ kind: "queued", warrant: id, target, why });
-    return id;
   }
 
   /** Reported warrants that were withdrawn before a dog took them. */
@@ -274,7 +260,7 @@ export class Warden {
     const dancer = new Dancer(this.#pool, dance, this.#host, this.#settings, this.#emit);
     const over = this.#follow(dancer).catch((error: unknown) => {
       // A bug, or a failing machine: after a while it goes on from disk, as after a restart.
-      this.#warn(`${dance.id}: ${(error as Error).message}`);
+      this.#warn(`${dance.id}: ${messageOf(error)}`);
       if (dancer.dance.state === "executing") this.#breaker.end(agentsIn(dancer.dance), false);
       const cancel = this.#host.timers.after(RESTART_MS, () => {
         this.#cancels.delete(cancel);
@@ -324,9 +310,8 @@ export class Warden {
       try {
         return await act();
       } catch (error) {
-        const isLasting = !isVivError(error) || error.code === "WRONG_STATE";
-        if (isLasting || this.#isStopping) throw error;
-        this.#warn((error as Error).message);
+        if (isLasting(error) || this.#isStopping) throw error;
+        this.#warn(messageOf(error));
       }
       const pause = growingPause(tries, RETRY_MS);
       await new Promise<void>((resolve) => this.#host.timers.after(pause, resolve));
@@ -374,6 +359,11 @@ export class Warden {
   #warn(what: string): void {
     this.#emit({ kind: "trouble", what });
   }
+}
+
+/** A retry does not help. */
+function isLasting(error: unknown): boolean {
+  return !isVivError(error) || error.code === "WRONG_STATE";
 }
 
 function pausedBy({ by, why }: Pause): WardenEvent {

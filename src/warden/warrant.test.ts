@@ -24,11 +24,12 @@ describe("a warrant that a script wrote", () => {
   });
 
   test.each([
-    ["not JSON", "{", "not JSON"],
+    ["not JSON", "{", "JSON object"],
     ["a list", "[]", "JSON object"],
     ["no target", '{"reason": "x"}', "needs a target"],
     ["an empty target", '{"target": " "}', "needs a target"],
     ["a line break in the target", '{"target": "a\\nb"}', "control characters"],
+    ["nothing but a control character", '{"target": "\\u0007"}', "control characters"],
     ["an unknown kind", '{"target": "a", "kind": "dog"}', "kind must be one of tmux, pid"],
     ["a relative file to watch", '{"target": "a", "watch": ["x"]}', "absolute"],
     ["half a binding", '{"target": "a", "bound": {"is": "process", "pid": 3}}', "bound"],
@@ -36,7 +37,7 @@ describe("a warrant that a script wrote", () => {
     expect(() => parseWarrant(text, "w", NOW)).toThrow(words);
   });
 
-  test("whatever it is: a warrant, or a sentence about it", () => {
+  test("any text is a warrant, or refused with INVALID", () => {
     holds(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {
         try {

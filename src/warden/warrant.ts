@@ -1,28 +1,38 @@
-import type { ClaimTree } from "../base/clock.ts";
+import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
+import { parseRecord } from "../base/json.ts";
 import { isName } from "../base/names.ts";
 
 /** Kinds of targets. A script that only knows a session's name means a tmux session. */
 export const TARGET_KINDS = ["tmux", "pid", "worker", "agent"] as const;
 export type TargetKind = (typeof TARGET_KINDS)[number];
 
+const pid = z.int().check(z.positive());
+
 /** One tmux session for good: another of the same name differs in at least one of these. */
-export interface BoundSession {
-  is: "session";
+const boundSession = z.object({
+  is: z.literal("session"),
   /** Of the server. */
-  socket: string;
-  server: { pid: number; started: string };
+  socket: z.string(),
+  server: z.object({ pid, started: z.string() }),
   /** Like `$3`: never given out again by that server. */
-  session: string;
+  session: z.string(),
   /** Seconds since 1970. */
-  created: number;
-}
+  created: z.number(),
+});
 
 /** One process for good, and the mark that its tree carries (VIV_CLAIM; "" if it has none). */
-export interface BoundProcess extends ClaimTree {
-  is: "process";
-}
+const boundProcess = z.object({
+  is: z.literal("process"),
+  host: z.string(),
+  boot: z.string(),
+  pid,
+  started: z.string(),
+  claim: z.string(),
+});
 
+export type BoundSession = z.output<typeof boundSession>;
+export type BoundProcess = z.output<typeof boundProcess>;
 export type Bound = BoundSession | BoundProcess;
 
 /**
@@ -34,7 +44,7 @@ export type Unasked = (typeof UNASKED)[number];
 
 export interface Warrant {
   id: string;
-  /** What it is called: a session's name, a pid, a worker's or an agent's name. */
+  /** A session's name, a pid, a worker's or an agent's name. */
   target: string;
   reason: string;
   requester: string;
@@ -43,7 +53,7 @@ export interface Warrant {
   /** When a dog last gave it back: its place in the queue is by that then. */
   released_at?: string;
   kind: TargetKind;
-  /** What it is. Null: the dog finds out when it begins. */
+  /** Its identity. Null: the dog finds out when it begins. */
   bound: Bound | null;
   /** Files whose growth is progress: a transcript, an artifact. Absolute. */
   watch: string[];
@@ -51,7 +61,7 @@ export interface Warrant {
   shell: boolean;
   /** Close its session when its agent has left and nothing but a shell is there. */
   close?: boolean;
-  /** What becomes of a target that could not be asked; the warden's own setting if it is missing. */
+  /** For a target that could not be asked; the warden's own setting if it is missing. */
   unasked?: Unasked;
   /** For how long a tool call counts as work, and a queued question waits for the turn to end. */
   patience_ms?: number;
@@ -75,8 +85,8 @@ function identityOf(bound: Bound): string {
 }
 
 /**
- * Targets that have an open warrant: one for each. Where it is known of both what they are, that
- * decides (a name may be given out on two servers, and one process has several names); else the name.
+ * Targets that have an open warrant: one for each. Where the identity of both is known, that decides
+ * (two servers may have one name, and one process has several names); else the name.
  */
 export class OpenTargets {
   readonly #named = new Map<string, Warrant[]>();
@@ -103,121 +113,84 @@ export class OpenTargets {
 
 const MAX_TEXT = 2000;
 
+const absolutePath = z.string().check(z.regex(/^\/\P{Cc}*$/u));
+
+/** The keys that must be right if they are there. */
+const warrantFile = z.object({
+  target: z.union([
+    z.number(),
+    z.string().check(z.regex(/^(?=.*\S)\P{Cc}*$/su), z.maxLength(MAX_TEXT)),
+  ]),
+  kind: z.nullish(z.enum(TARGET_KINDS)),
+  // An invalid one is refused: binding anew could mean another target.
+  bound: z.nullish(z.discriminatedUnion("is", [boundSession, boundProcess])),
+  watch: z.nullish(z.union([absolutePath, z.array(absolutePath)])),
+  unasked: z.optional(z.enum(UNASKED)),
+  patience_ms: z.optional(z.int().check(z.nonnegative())),
+  socket: z.nullish(absolutePath),
+  home: z.nullish(absolutePath),
+});
+
+const PROBLEMS: Record<keyof z.output<typeof warrantFile>, string> = {
+  target: `it needs a target of at most 2000 characters without control characters, like {"target": "my-session", "reason": "no_progress"}`,
+  kind: `kind must be one of ${TARGET_KINDS.join(", ")}`,
+  bound: "bound does not identify the target",
+  watch: "watch must be an absolute path",
+  unasked: `unasked must be one of ${UNASKED.join(", ")}`,
+  patience_ms: "patience_ms must be a whole number of milliseconds",
+  socket: "socket must be an absolute path",
+  home: "home must be an absolute path",
+};
+
 /**
  * Reads a warrant. Any script can write one: only `target` is needed; the id is the file's name
- * unless it has one inside, and the file's time is when it was filed unless it says so itself.
+ * unless it has one inside, and the file's time is when it was filed unless it has `filed_at`.
  */
 export function parseWarrant(text: string, name: string, fileTime: number): Warrant {
-  const given = objectFrom(text);
-  const id = given.id ?? name;
+  const all = parseRecord(text);
+  if (all === null) throw invalid("it is not a JSON object");
+  const id = all.id ?? name;
   if (!isName(id)) {
-    const whose = given.id === undefined ? "its name is its id" : "its id may have only";
-    throw invalid(`${whose}: letters, digits, . _ - and at most 128`);
+    const start = all.id === undefined ? "its name is its id" : "its id may have only";
+    throw invalid(`${start}: letters, digits, . _ - and at most 128`);
   }
-  const said = given.filed_at === undefined ? Number.NaN : Date.parse(String(given.filed_at));
-  const filed = Number.isNaN(said) || said > fileTime + 1000 ? fileTime : said;
-  const kind = given.kind ?? "tmux";
-  if (!TARGET_KINDS.includes(kind as TargetKind)) {
-    throw invalid(`kind must be one of ${TARGET_KINDS.join(", ")}`);
-  }
-  const target = typeof given.target === "number" ? String(given.target) : given.target;
-  if (typeof target !== "string" || target.trim() === "") {
-    throw invalid('it needs a target, like {"target": "my-session", "reason": "no_progress"}');
-  }
-  if (hasControls(target) || target.length > MAX_TEXT) {
-    throw invalid("its target has control characters, or is too long");
-  }
-  const released = timeFrom(given.released_at);
+  const read = warrantFile.safeParse(all);
+  if (!read.success) throw invalid(PROBLEMS[read.error.issues[0]?.path[0] as "target"]);
+  const given = read.data;
+  const filed = timeFrom(all.filed_at);
+  const isPast = filed !== null && filed <= fileTime + 1000;
+  const released = timeFrom(all.released_at);
   return {
     id,
-    target,
-    reason: oneLine(given.reason) || "no reason given",
-    requester: oneLine(given.requester) || "unknown",
-    filed_at: new Date(filed).toISOString(),
-    released_at: released ?? undefined,
-    kind: kind as TargetKind,
-    bound: boundFrom(given.bound),
-    watch: pathsFrom(given.watch),
-    shell: given.shell === true,
-    close: given.close === true || undefined,
-    unasked: given.unasked === undefined ? undefined : unaskedFrom(given.unasked),
-    patience_ms: given.patience_ms === undefined ? undefined : msFrom(given.patience_ms),
-    socket: pathFrom(given.socket, "socket"),
-    home: pathFrom(given.home, "home"),
+    target: String(given.target),
+    reason: oneLine(all.reason) || "no reason given",
+    requester: oneLine(all.requester) || "unknown",
+    filed_at: new Date(isPast ? filed : fileTime).toISOString(),
+    released_at: released === null ? undefined : new Date(released).toISOString(),
+    kind: given.kind ?? "tmux",
+    bound: given.bound ?? null,
+    watch: [given.watch ?? []].flat(),
+    shell: all.shell === true,
+    close: all.close === true || undefined,
+    unasked: given.unasked,
+    patience_ms: given.patience_ms,
+    socket: given.socket ?? null,
+    home: given.home ?? null,
   };
 }
 
-function timeFrom(value: unknown): string | null {
+function timeFrom(value: unknown): number | null {
   const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(time) ? null : new Date(time).toISOString();
+  return Number.isNaN(time) ? null : time;
 }
 
-/** For a question that is typed, and for lists: what scripts write may have anything in it. */
+/** For lists, and for a question that is typed: without control characters, and cut. */
 export function oneLine(value: unknown): string {
   if (typeof value !== "string") return "";
   const clean = value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
   return clean.length > MAX_TEXT ? `${clean.slice(0, MAX_TEXT)}…` : clean;
 }
 
-function objectFrom(text: string): Record<string, unknown> {
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw invalid("it is not JSON");
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw invalid("it must be a JSON object");
-  }
-  return value as Record<string, unknown>;
-}
-
-/** An invalid one is refused: binding anew could mean another target. */
-function boundFrom(value: unknown): Bound | null {
-  if (value === undefined || value === null) return null;
-  const bound = value as Record<string, unknown>;
-  const server = bound.server as Record<string, unknown> | undefined;
-  const isPid = (pid: unknown) => Number.isSafeInteger(pid) && Number(pid) > 0;
-  const areTexts = (...texts: unknown[]) => texts.every((one) => typeof one === "string");
-  const isSession =
-    bound.is === "session" &&
-    areTexts(bound.socket, bound.session, server?.started) &&
-    isPid(server?.pid) &&
-    typeof bound.created === "number";
-  const isProcess =
-    bound.is === "process" &&
-    areTexts(bound.host, bound.boot, bound.started, bound.claim) &&
-    isPid(bound.pid);
-  if (isSession || isProcess) return value as Bound;
-  throw invalid("bound does not say what the target is");
-}
-
-function unaskedFrom(value: unknown): Unasked {
-  if (UNASKED.includes(value as Unasked)) return value as Unasked;
-  throw invalid(`unasked must be one of ${UNASKED.join(", ")}`);
-}
-
-function msFrom(value: unknown): number {
-  if (Number.isSafeInteger(value) && Number(value) >= 0) return value as number;
-  throw invalid("patience_ms must be a whole number of milliseconds");
-}
-
-function pathsFrom(value: unknown): string[] {
-  if (value === undefined || value === null) return [];
-  const list = Array.isArray(value) ? value : [value];
-  return list.map((one) => pathFrom(one, "watch") as string);
-}
-
-function pathFrom(value: unknown, what: string): string | null {
-  if (value === undefined || value === null) return null;
-  if (typeof value === "string" && value.startsWith("/") && !hasControls(value)) return value;
-  throw invalid(`${what} must be an absolute path`);
-}
-
-function hasControls(text: string): boolean {
-  return /\p{Cc}/u.test(text);
-}
-
-function invalid(what: string): VivError {
-  return new VivError("INVALID", `not a warrant: ${what}.`);
+function invalid(why: string): VivError {
+  return new VivError("INVALID", `not a warrant: ${why}.`);
 }

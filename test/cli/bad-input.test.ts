@@ -196,8 +196,8 @@ const SCENES: Record<string, Scene> = {
   warden: {
     make: () => folderScene((_, { env }) => delete env?.VIV_RUN),
     rows: [
-      [["warrant", "file"], "who?"],
-      [["warrant", "file", "x", "--pid", "5"], "which of them?"],
+      [["warrant", "file"], "no target; name one"],
+      [["warrant", "file", "x", "--pid", "5"], "more than one target"],
       [["warrant", "file", ""], "empty"],
       [["warrant", "file", "a\nb"], "control characters"],
       [["warrant", "file", "--pid", "0"], "--pid"],
@@ -217,7 +217,7 @@ const SCENES: Record<string, Scene> = {
       [["warden", "up", "--pool", "21"], "--pool"],
       [["warden", "up", "--timeouts", "soon"], "is not a duration"],
       [["warden", "up", "--timeouts", "1s,1s,1s,1s,1s,1s"], "from one to five"],
-      [["alive", "k3x9"], "nobody is asked with k3x9", 3],
+      [["alive", "k3x9"], "has the nonce k3x9", 3],
       [["alive", "../x"], "is no nonce"],
       [["warrant", "ls", "--state", ""], "--state is empty"],
     ],

@@ -112,7 +112,7 @@ Now run
   systemctl --user daemon-reload
   systemctl --user enable --now viv-worker-audit.service viv-reap-audit.timer
   loginctl enable-linger "$USER"  # go on after you log out, and start with the machine
-  journalctl --user -u viv-worker-audit.service -f  # what it says
+  journalctl --user -u viv-worker-audit.service -f  # its log
 `);
   });
 

@@ -6,7 +6,7 @@ import { type CliIo, runCli } from "../../src/app/cli.ts";
 import { portsHere } from "../../src/app/ports.ts";
 import type { Machine } from "../../src/base/clock.ts";
 import type { Patience } from "../../src/board/commit.ts";
-import type { Program } from "../../src/fleet/ports.ts";
+import type { Program } from "../../src/fleet/up-ports.ts";
 import { openRun } from "../../src/main.ts";
 import { unitFiles } from "../../src/platform/systemd/unit-files.ts";
 import { until, within } from "../support/deadline.ts";

@@ -337,9 +337,9 @@ describe("an error is reported", () => {
   });
 
   it("a file that is not there", () => {
-    const { status, stderr } = farm().say(["up", "-c", "nobody.toml"]);
+    const { status, stderr } = farm().say(["up", "-c", "missing.toml"]);
     expect(status).toBe(2);
-    expect(stderr).toContain("nobody.toml; write it, or say where it is");
+    expect(stderr).toContain("missing.toml; write it, or name it with");
   });
 
   it("flags of a run beside --config", () => {

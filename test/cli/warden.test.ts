@@ -155,9 +155,7 @@ describe("the queue", () => {
     const held = { since, why: "a storm", told_at: null };
     writeFileSync(path, JSON.stringify({ ...dance, state: "evaluating", held }));
     const dances = (await here.run("dog", "dances")).stdout;
-    expect(dances).toContain(
-      `${dog} → x: Held before its execution; a person must say: viv warden resume`,
-    );
+    expect(dances).toContain(`${dog} → x: Held before its execution; to go on: viv warden resume`);
     expect(dances).toContain("paused: a storm; to go on: viv warden resume");
     const status = (await here.run("warden", "status")).stdout;
     expect(status).toContain(`${dog} holds the execution of x`);
@@ -186,7 +184,7 @@ describe("the queue", () => {
     writeFileSync(join(here.state, "warrants/good.json"), '{"target":"a"}');
     const { stdout } = await here.run("dog", "warrants");
     expect(stdout).toContain("Warrants: 1 waiting");
-    expect(stdout).toContain("broken.json: not a warrant: it is not JSON.");
+    expect(stdout).toContain("broken.json: not a warrant: it is not a JSON object.");
   });
 
   it("lists a thousand", async () => {
@@ -338,7 +336,7 @@ describe("a warden that is up", () => {
     vivProgram(here, "crew", "tick", "moss");
     await until(`moss runs; ${crew.said()}`, async () => (await moss())?.state === "running");
     expect((await moss()).asked).toBeNull();
-    expect((await here.run("alive")).stdout).toBe("nobody asks this process\n");
+    expect((await here.run("alive")).stdout).toBe("no question to this process\n");
     const state = ["--state", at("elsewhere")];
     let id = "";
     // Its status says that it runs a moment before it says which process that is.

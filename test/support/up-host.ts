@@ -1,6 +1,5 @@
-import type { AgentState, ServiceState } from "../../src/fleet/agent-state.ts";
-import type { UpHost } from "../../src/fleet/ports.ts";
-import type { UpFiles } from "../../src/fleet/up-files.ts";
+import type { AgentState, ServiceState, UpFiles } from "../../src/fleet/up-files.ts";
+import type { UpHost } from "../../src/fleet/up-ports.ts";
 import type { Child, ChildCommand, ChildEnd } from "../../src/platform/processes/children.ts";
 import type { Finished, HandlerCommand } from "../../src/platform/processes/handlers.ts";
 import { FakeHost } from "./machine.ts";

@@ -1,9 +1,9 @@
 import { VivError } from "../../src/base/errors.ts";
 import type { Dance, HeldNotice, Receipt, SeenProcess } from "../../src/warden/dance.ts";
-import { type WardenFiles, wardenFilesIn } from "../../src/warden/files.ts";
-import type { WardenEvent, WardenSettings } from "../../src/warden/ports.ts";
 import type { Ended, Look, Suspect, Suspects } from "../../src/warden/suspects/suspect.ts";
 import { Warden } from "../../src/warden/warden.ts";
+import { type WardenFiles, wardenFilesIn } from "../../src/warden/warden-files.ts";
+import type { WardenEvent, WardenSettings } from "../../src/warden/warden-host.ts";
 import type { BoundSession, Warrant } from "../../src/warden/warrant.ts";
 import { newFolder } from "./folders.ts";
 import { FakeHost } from "./machine.ts";
@@ -52,7 +52,7 @@ export class FakeWarden {
   readonly folder = newFolder("viv-warden-");
   /** Until this resolves, another has the lock of the files. */
   lock: Promise<void> | null = null;
-  /** As nobody has broken it. One process, and time that is not real: no lock is needed. */
+  /** Without faults. One process, and time that is not real: no lock is needed. */
   readonly files = wardenFilesIn(this.folder, async (_, critical) => {
     if (this.lock !== null) await this.lock;
     return critical();
@@ -61,7 +61,7 @@ export class FakeWarden {
   readonly events: WardenEvent[] = [];
   readonly told: Receipt[] = [];
   readonly notices: HeldNotice[] = [];
-  /** Until this resolves, nobody is told. */
+  /** Until this resolves, no requester is notified. */
   hook: Promise<void> = Promise.resolve();
   /** What was to be ended of targets that are gone. */
   readonly left: SeenProcess[] = [];
@@ -103,14 +103,11 @@ export class FakeWarden {
       files: this.#filesOf(life),
       suspects: this.#suspectsOf(life),
       newNonce: () => `n${++this.#nonces}x`,
-      notifyVerdict: async (receipt: Receipt) => {
+      notify: async (notice: Receipt | HeldNotice) => {
         await this.hook;
-        this.step(life, () => this.told.push(receipt));
-        return [{ by: "inbox" as const, trouble: null }];
-      },
-      notifyHeld: async (notice: HeldNotice) => {
-        await this.hook;
-        this.step(life, () => this.notices.push(notice));
+        this.step(life, () =>
+          "verdict" in notice ? this.told.push(notice) : this.notices.push(notice),
+        );
         return [{ by: "inbox" as const, trouble: null }];
       },
       reap: async () => [],
@@ -160,7 +157,7 @@ export class FakeWarden {
     }
   }
 
-  told2(kind: WardenEvent["kind"]): WardenEvent[] {
+  emitted(kind: WardenEvent["kind"]): WardenEvent[] {
     return this.events.filter((event) => event.kind === kind);
   }
 
@@ -351,7 +348,7 @@ export class FakeTarget {
     }
   }
 
-  /** What is there, whoever put it there. */
+  /** Lines that appear on its screen by themselves. */
   show(...lines: string[]): void {
     this.#screen.push(...lines);
   }

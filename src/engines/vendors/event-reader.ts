@@ -137,13 +137,13 @@ export class Fields {
 
 /** One line of a vendor's stream; without fields when it is no object. Never throws. */
 export function parseLine(line: string): Fields {
-  const straight = parseObject(line);
+  const straight = parseRecord(line);
   if (!straight.isMissing) return straight;
   const stripped = stripCodes(line).trim();
-  return stripped === line ? straight : parseObject(stripped);
+  return stripped === line ? straight : parseRecord(stripped);
 }
 
-function parseObject(text: string): Fields {
+function parseRecord(text: string): Fields {
   try {
     return new Fields(/^\s*\{/.test(text) ? JSON.parse(text) : null);
   } catch {

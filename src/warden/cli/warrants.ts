@@ -4,8 +4,18 @@ import type { Command } from "../../operation/command.ts";
 import { plain, type Term, table } from "../../operation/term.ts";
 import type { Dance, Receipt } from "../dance.ts";
 import {
+  dogDances,
+  dogStatus,
+  type PoolStatus,
+  poolAllocate,
+  poolRelease,
+  poolStatus,
+} from "../operations/dogs.ts";
+import type { DanceView } from "../operations/warden-place.ts";
+import {
+  dogWarrants,
   epitaph,
-  type WarrantList,
+  type WarrantQueue,
   warrantFile,
   warrantLs,
   warrantShow,
@@ -13,91 +23,155 @@ import {
 } from "../operations/warrants.ts";
 import type { Warrant } from "../warrant.ts";
 
-const warrantFileCommand: Command = {
-  op: warrantFile,
-  placeholders: { pid: "N", worker: "ID", agent: "NAME", watch: "FILE", state: "DIR", crew: "DIR" },
-  positionals: [{ key: "session" }],
-  examples: [
-    ["viv warrant file agent-1 --reason no_progress --by deacon", "a tmux session"],
-    ["viv warrant file --pid 4711 --watch out.log", "a process; out.log growing is progress"],
-    ["viv warrant file --run ./audit --worker w1", "its claims are released if it is ended"],
-    ["viv warrant file --agent moss", "the run of a crew's member"],
-  ],
-  human: ({ id, filed, target, notes }: z.output<typeof warrantFile.output>, { color }) =>
-    [
-      filed
-        ? `filed ${color.bold(id)} for ${plain(target)}`
-        : `not filed: ${color.bold(id)} is open`,
-      ...notes.map((note) => color.yellow(plain(note))),
-    ].join("\n"),
-};
+const placeholders = { state: "DIR" };
 
-const warrantLsCommand: Command = {
-  op: warrantLs,
-  placeholders: { state: "DIR" },
-  examples: [["viv warrant ls", "active and queued warrants"]],
-  human: (output: WarrantList, term) => {
-    const { color } = term;
-    const rows = [
-      ...output.dances.map((one) => [
-        plain(one.warrant),
-        color.yellow(one.state),
-        plain(one.target),
-        plain(one.reason),
-        `by ${plain(one.requester)}`,
-        color.dim(one.dog),
-      ]),
-      ...warrantRows(output, term),
-    ];
-    const list = rows.length === 0 ? [color.dim("no warrants")] : [table(rows, term)];
-    return [...list, ...badLines(output, term)].join("\n");
+export const commands = {
+  "warrant file": {
+    op: warrantFile,
+    placeholders: {
+      ...{ pid: "N", worker: "ID", agent: "NAME", watch: "FILE", state: "DIR", crew: "DIR" },
+    },
+    positionals: [{ key: "session" }],
+    examples: [
+      ["viv warrant file agent-1 --reason no_progress --by deacon", "a tmux session"],
+      ["viv warrant file --pid 4711 --watch out.log", "a process; out.log growing is progress"],
+      ["viv warrant file --run ./audit --worker w1", "its claims are released if it is ended"],
+      ["viv warrant file --agent moss", "the run of a crew's member"],
+    ],
+    human: ({ id, filed, target, notes }: z.output<typeof warrantFile.output>, { color }) => {
+      const name = color.bold(id);
+      const done = filed ? `filed ${name} for ${plain(target)}` : `not filed: ${name} is open`;
+      return withNotes(done, notes, color);
+    },
   },
-};
-
-export function warrantRows({ warrants }: Pick<WarrantList, "warrants">, { color }: Term) {
-  return warrants.map((one) => [
-    plain(one.id),
-    "waits",
-    plain(one.target),
-    plain(one.reason),
-    `by ${plain(one.requester)}`,
-    color.dim(`for ${formatDuration(one.waiting_ms)}`),
-  ]);
-}
-
-export function badLines({ bad }: Pick<WarrantList, "bad">, { color }: Term): string[] {
-  return bad.map(({ name, why }) => color.red(`${plain(name)}: ${plain(why)}`));
-}
-
-interface Output {
-  id: string;
-  state: string;
-  warrant: Warrant;
-  dance?: Dance;
-  receipt?: Receipt;
-}
-
-const warrantShowCommand: Command = {
-  op: warrantShow,
-  placeholders: { state: "DIR" },
-  positionals: [{ key: "id" }],
-  examples: [["viv warrant show w1", "or the dog that has it"]],
-  human: ({ id, state, warrant, dance, receipt }: Output, term) => {
-    const { color } = term;
-    const { target, kind, reason, requester, filed_at, bound, watch } = warrant;
-    const rows = [
-      ["target", `${kind} ${plain(target)}`],
-      ["reason", plain(reason)],
-      ["by", plain(requester)],
-      ["filed", filed_at],
-      ...(bound === null ? [] : [["bound to", plain(JSON.stringify(bound))]]),
-      ...watch.map((path) => ["watches", plain(path)]),
-      ...(dance ? danceRows(dance) : []),
-      ...(receipt ? receiptRows(receipt) : []),
-    ];
-    return `${color.bold(plain(id))}  ${color.yellow(state)}\n${table(rows, term)}`;
+  "warrant ls": {
+    op: warrantLs,
+    placeholders,
+    examples: [["viv warrant ls", "active and queued warrants"]],
+    human: (output: z.output<typeof warrantLs.output>, term) => {
+      const { yellow, dim } = term.color;
+      const dances = output.dances.map((one) => [
+        ...[plain(one.warrant), yellow(one.state), plain(one.target), plain(one.reason)],
+        ...[`by ${plain(one.requester)}`, dim(one.dog)],
+      ]);
+      const rows = [...dances, ...warrantRows(output, term)];
+      const list = rows.length === 0 ? dim("no warrants") : table(rows, term);
+      return [list, ...badLines(output, term)].join("\n");
+    },
   },
-};
+  "warrant show": {
+    op: warrantShow,
+    placeholders,
+    positionals: [{ key: "id" }],
+    examples: [["viv warrant show w1", "or the dog that has it"]],
+    human: ({ id, state, warrant, dance, receipt }: Shown, term) => {
+      const { color } = term;
+      const { target, kind, reason, requester, filed_at, bound, watch } = warrant;
+      const rows = [
+        ["target", `${kind} ${plain(target)}`],
+        ["reason", plain(reason)],
+        ["by", plain(requester)],
+        ["filed", filed_at],
+        ...(bound === null ? [] : [["bound to", plain(JSON.stringify(bound))]]),
+        ...watch.map((path) => ["watches", plain(path)]),
+        ...(dance ? danceRows(dance) : []),
+        ...(receipt ? receiptRows(receipt) : []),
+      ];
+      return `${color.bold(plain(id))}  ${color.yellow(state)}\n${table(rows, term)}`;
+    },
+  },
+  "warrant withdraw": {
+    op: warrantWithdraw,
+    placeholders,
+    positionals: [{ key: "id" }],
+    examples: [["viv warrant withdraw w1", "stop asking the target"]],
+    human: (output: z.output<typeof warrantWithdraw.output>, { color }) => {
+      const { id, target, withdrawn, notes } = output;
+      const done = withdrawn ? `withdrawn ${plain(id)}` : `the dog of ${plain(id)} is called off`;
+      return withNotes(`${done} (${plain(target)})`, notes, color);
+    },
+  },
+  epitaph: {
+    op: epitaph,
+    placeholders,
+    positionals: [{ key: "id" }],
+    examples: [
+      ["viv epitaph w1", "how it ended, as Markdown"],
+      ["viv epitaph w1 --json | jq .exit", "the receipt"],
+    ],
+    human: ({ text }: { text: string }) => plain(text),
+    json: ({ receipt }: { receipt: unknown }) => JSON.stringify(receipt),
+  },
+  "dog pool status": {
+    op: poolStatus,
+    placeholders,
+    examples: [["viv dog pool status", "each dog, its target and the time left"]],
+    human: (status: PoolStatus, { color }) => {
+      const { active, pool, waiting, up } = status;
+      return [
+        `${color.bold("Dog Pool:")} ${active}/${pool} active${waiting > 0 ? `, ${waiting} waiting` : ""}`,
+        ...dogLines(status).map((line) => `  ${line}`),
+        ...pausedLines(status, color),
+        ...(up ? [] : [color.yellow("no warden is up here; start one: viv warden up")]),
+      ].join("\n");
+    },
+  },
+  "dog status": {
+    op: dogStatus,
+    placeholders,
+    examples: [["viv dog status --active", "a line for each dog that has a warrant"]],
+    human: (status: PoolStatus, { color }) =>
+      dogLines(status).join("\n") || color.dim("no dog is active"),
+  },
+  "dog pool allocate": {
+    op: poolAllocate,
+    placeholders,
+    positionals: [{ key: "warrant" }],
+    examples: [["viv dog pool allocate w1", "assign it now"]],
+    human: ({ dog, warrant, target, notes }: z.output<typeof poolAllocate.output>, { color }) =>
+      withNotes(`${dog} takes ${plain(warrant)} (${plain(target)})`, notes, color),
+  },
+  "dog pool release": {
+    op: poolRelease,
+    placeholders,
+    positionals: [{ key: "dog" }],
+    examples: [["viv dog pool release dog-1763226000000", "its warrant is queued again"]],
+    human: ({ dog, warrant, target, notes }: z.output<typeof poolRelease.output>, { color }) => {
+      const done = `${plain(dog)} was asked to give ${plain(warrant)} back (${plain(target)})`;
+      return withNotes(done, notes, color);
+    },
+  },
+  "dog dances": {
+    op: dogDances,
+    placeholders,
+    examples: [["viv dog dances", "the running dances"]],
+    human: (output: z.output<typeof dogDances.output>, { color }) => {
+      const { dances } = output;
+      const title = color.bold("Active Shutdown Dances:");
+      return [
+        dances.length === 0 ? color.dim("no dance is under way") : title,
+        ...dances.map((one) => `  ${one.dog} → ${plain(one.target)}: ${stateWords(one)}`),
+        ...pausedLines(output, color),
+      ].join("\n");
+    },
+  },
+  "dog warrants": {
+    op: dogWarrants,
+    placeholders,
+    examples: [["viv dog warrants", "the queue"]],
+    human: (output: WarrantQueue, term) => {
+      const { length } = output.warrants;
+      const list =
+        length === 0
+          ? [term.color.dim("no warrant waits")]
+          : [`Warrants: ${length} waiting`, table(warrantRows(output, term), term)];
+      return [...list, ...badLines(output, term)].join("\n");
+    },
+  },
+} satisfies Record<string, Command>;
+
+type Found = { warrant: Warrant; dance?: Dance; receipt?: Receipt };
+type Shown = Omit<z.output<typeof warrantShow.output>, keyof Found> & Found;
 
 function danceRows({ id, state, attempt, next_timeout }: Dance): string[][] {
   const until = next_timeout === null ? "" : `, until ${next_timeout}`;
@@ -113,34 +187,45 @@ function receiptRows({ dog, verdict, why, ended_at, reaped }: Receipt): string[]
   ];
 }
 
-const warrantWithdrawCommand: Command = {
-  op: warrantWithdraw,
-  placeholders: { state: "DIR" },
-  positionals: [{ key: "id" }],
-  examples: [["viv warrant withdraw w1", "stop asking the target"]],
-  human: (output: z.output<typeof warrantWithdraw.output>, { color }) => {
-    const { id, target, withdrawn, notes } = output;
-    const what = withdrawn ? `withdrawn ${plain(id)}` : `the dog of ${plain(id)} is called off`;
-    return [`${what} (${plain(target)})`, ...notes.map((note) => color.yellow(note))].join("\n");
-  },
-};
+function warrantRows({ warrants }: WarrantQueue, { color }: Term): string[][] {
+  return warrants.map((one) => [
+    ...[plain(one.id), "waits", plain(one.target), plain(one.reason)],
+    ...[`by ${plain(one.requester)}`, color.dim(`for ${formatDuration(one.waiting_ms)}`)],
+  ]);
+}
 
-const epitaphCommand: Command = {
-  op: epitaph,
-  placeholders: { state: "DIR" },
-  positionals: [{ key: "id" }],
-  examples: [
-    ["viv epitaph w1", "how it ended, as Markdown"],
-    ["viv epitaph w1 --json | jq .exit", "the receipt"],
-  ],
-  human: ({ text }: { text: string }) => plain(text),
-  json: ({ receipt }: { receipt: unknown }) => JSON.stringify(receipt),
-};
+function badLines({ bad }: WarrantQueue, { color }: Term): string[] {
+  return bad.map(({ name, why }) => color.red(`${plain(name)}: ${plain(why)}`));
+}
 
-export const commands = {
-  "warrant file": warrantFileCommand,
-  "warrant ls": warrantLsCommand,
-  "warrant show": warrantShowCommand,
-  "warrant withdraw": warrantWithdrawCommand,
-  epitaph: epitaphCommand,
-} satisfies Record<string, Command>;
+function withNotes(line: string, notes: readonly string[], color: Term["color"]): string {
+  return [line, ...notes.map((note) => color.yellow(plain(note)))].join("\n");
+}
+
+function pausedLines({ paused }: Pick<PoolStatus, "paused">, { yellow }: Term["color"]): string[] {
+  return paused ? [yellow(`paused: ${plain(paused.why)}; to go on: viv warden resume`)] : [];
+}
+
+/** Idle dogs are numbered after the others: a dog has an id only as long as it has a warrant. */
+function dogLines({ dogs, idle }: PoolStatus): string[] {
+  return [
+    ...dogs.map((dog) => `${dog.dog}: ${danceWords(dog)}`),
+    ...Array.from({ length: idle }, (_, n) => `dog-${dogs.length + n + 1}: idle`),
+  ];
+}
+
+function danceWords({ state, target, attempt, seconds_left, held }: DanceView): string {
+  if (held !== null) return `holds the execution of ${plain(target)}`;
+  const left = seconds_left === null ? "" : `, ${seconds_left}s remaining`;
+  return `${state} ${plain(target)}${isAsking(state) ? ` (attempt ${attempt}${left})` : ""}`;
+}
+
+function stateWords({ state, attempt, attempts, seconds_left, held }: DanceView): string {
+  if (state === "executing") return "Executing warrant";
+  if (held !== null) return "Held before its execution; to go on: viv warden resume";
+  const name = `${state.charAt(0).toUpperCase()}${state.slice(1)}`;
+  const left = seconds_left === null ? "" : `, timeout in ${seconds_left}s`;
+  return isAsking(state) ? `${name} (${attempt}/${attempts})${left}` : name;
+}
+
+const isAsking = (state: DanceView["state"]) => state === "interrogating" || state === "evaluating";

@@ -1,12 +1,20 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { suggest } from "../../base/names.ts";
 import { flag } from "../../operation/fields.ts";
 import { type Context, defineOperation } from "../../operation/operation.ts";
 import { isUndecided } from "../dance.ts";
 import { newDance } from "../warden.ts";
-import { stateFlag, wardenNow, wardenPlace, wardenShape } from "./place.ts";
-import { danceView, findWarrant, sortedDances, viewDance } from "./views.ts";
+import {
+  danceView,
+  danceViews,
+  didYouMean,
+  findWarrant,
+  noWardenNotes,
+  stateFlag,
+  wardenNow,
+  wardenPlace,
+  wardenShape,
+} from "./warden-place.ts";
 
 const only = z.strictObject({ state: stateFlag });
 
@@ -23,11 +31,11 @@ export type PoolStatus = z.output<typeof statusOutput>;
 
 async function statusOf(context: Context, state: string | undefined): Promise<PoolStatus> {
   const place = await wardenPlace(context, state);
-  const now = wardenNow(place);
-  const dogs = sortedDances(place).map((one) => viewDance(one, now, context.now()));
+  const warden = wardenNow(place);
+  const dogs = danceViews(place, context.now());
   const waiting = place.files.queued().warrants.length;
-  const idle = Math.max(0, now.pool - dogs.length);
-  return { ...now, state: place.files.folder, active: dogs.length, idle, waiting, dogs };
+  const idle = Math.max(0, warden.pool - dogs.length);
+  return { ...warden, state: place.files.folder, active: dogs.length, idle, waiting, dogs };
 }
 
 export const poolStatus = defineOperation({
@@ -41,10 +49,7 @@ export const poolStatus = defineOperation({
 export const dogStatus = defineOperation({
   name: "dog status",
   summary: "the dogs of the pool, for scripts that poll: a line for each",
-  input: z.strictObject({
-    active: flag("only those that have a warrant"),
-    state: stateFlag,
-  }),
+  input: z.strictObject({ active: flag("only those that have a warrant"), state: stateFlag }),
   output: statusOutput,
   async run(context, { active, state }) {
     const status = await statusOf(context, state);
@@ -52,23 +57,25 @@ export const dogStatus = defineOperation({
   },
 });
 
-const dancesOutput = z.object({ dances: z.array(danceView), paused: wardenShape.paused });
-export type DogDances = z.output<typeof dancesOutput>;
-
 export const dogDances = defineOperation({
   name: "dog dances",
   summary: "the running dances",
   input: only,
-  output: dancesOutput,
+  output: z.object({ dances: z.array(danceView), paused: wardenShape.paused }),
   async run(context, { state }) {
-    const place = await wardenPlace(context, state);
-    const now = wardenNow(place);
-    const dances = sortedDances(place).map((one) => viewDance(one, now, context.now()));
-    return { dances, paused: now.paused };
+    const { dogs, paused } = await statusOf(context, state);
+    return { dances: dogs, paused };
   },
 });
 
-const NO_WARDEN = "no warden is up here; it goes on when one is: viv warden up";
+const assigned = z.object({
+  dog: z.string(),
+  warrant: z.string(),
+  target: z.string(),
+  notes: z.array(z.string()),
+});
+
+const TODO = "it goes on when one is";
 
 export const poolAllocate = defineOperation({
   name: "dog pool allocate",
@@ -77,12 +84,7 @@ export const poolAllocate = defineOperation({
     warrant: z.string().check(z.describe("the warrant")),
     state: stateFlag,
   }),
-  output: z.object({
-    dog: z.string(),
-    warrant: z.string(),
-    target: z.string(),
-    notes: z.array(z.string()),
-  }),
+  output: assigned,
   async run(context, { warrant: id, state }) {
     const place = await wardenPlace(context, state);
     const { files } = place;
@@ -90,7 +92,7 @@ export const poolAllocate = defineOperation({
     const refuse = (why: string) => new VivError("WRONG_STATE", `${id}: ${why}.`, { id });
     if (found.state === "dancing") throw refuse(`${found.dance.id} has it already`);
     if (found.state !== "queued") throw refuse(`it does not wait, it is ${found.state}`);
-    const { up, pool, paused } = wardenNow(place);
+    const { pool, paused } = wardenNow(place);
     if (paused) throw refuse(`the pool is paused (${paused.why}); viv warden resume`);
     const active = files.dances().length;
     if (active >= pool) throw refuse(`no free dog (pool of ${pool}); see: viv dog pool status`);
@@ -98,7 +100,7 @@ export const poolAllocate = defineOperation({
     const dance = newDance(files.newDog(now), found.warrant, now);
     if (!(await files.begin(dance))) throw refuse("it does not wait any more");
     const { target } = found.warrant;
-    return { dog: dance.id, warrant: id, target, notes: up ? [] : [NO_WARDEN] };
+    return { dog: dance.id, warrant: id, target, notes: noWardenNotes(place, TODO) };
   },
 });
 
@@ -106,22 +108,14 @@ export const poolRelease = defineOperation({
   name: "dog pool release",
   summary: "end a dance without a verdict and requeue its warrant (for debugging)",
   input: z.strictObject({ dog: z.string().check(z.describe("the dog")), state: stateFlag }),
-  output: z.object({
-    dog: z.string(),
-    warrant: z.string(),
-    target: z.string(),
-    notes: z.array(z.string()),
-  }),
+  output: assigned,
   async run(context, { dog, state }) {
     const place = await wardenPlace(context, state);
     const dances = place.files.dances();
     const dance = dances.find(({ id }) => id === dog);
     if (dance === undefined) {
-      const meant = suggest(
-        dog.slice(0, 128),
-        dances.map(({ id }) => id),
-      );
-      const hint = meant ? `did you mean ${meant}?` : "see: viv dog pool status";
+      const known = dances.map(({ id }) => id);
+      const hint = didYouMean(dog, known, "viv dog pool status");
       const message = `no dog ${JSON.stringify(dog.slice(0, 128))} is in a dance; ${hint}`;
       throw new VivError("WARRANT_NOT_FOUND", message, { dog });
     }
@@ -131,6 +125,6 @@ export const poolRelease = defineOperation({
     }
     place.files.askToRelease(dog);
     const { id, target } = dance.warrant;
-    return { dog, warrant: id, target, notes: wardenNow(place).up ? [] : [NO_WARDEN] };
+    return { dog, warrant: id, target, notes: noWardenNotes(place, TODO) };
   },
 });

@@ -5,27 +5,24 @@ import {
   type Context,
   defineOperation,
   defineStream,
-  type Here,
   type Nothing,
   serve,
 } from "../../operation/operation.ts";
-import { parseTimeouts, WARDEN_DEFAULTS, wardenSection } from "../config.ts";
-import { type Dance, isUndecided } from "../dance.ts";
+import { MAX_POOL, parseTimeouts } from "../config.ts";
+import { type Dance, isUndecided, VERDICTS } from "../dance.ts";
 import { assertNonce, isAnswerOf } from "../question.ts";
+import type { WardenEvent, WardenOptions, WardenPorts } from "../warden-host.ts";
 import { oneLine } from "../warrant.ts";
 import {
+  danceViews,
   fromConfig,
-  poolFlag,
-  poolFor,
+  poolSize,
   stateFlag,
+  type WardenPlace,
   wardenNow,
   wardenPlace,
   wardenShape,
-} from "./place.ts";
-import type { UpWardenEvent, WardenOptions, WardenPorts, WardenService } from "./ports.ts";
-import { receiptView, sortedDances, viewReceipt } from "./views.ts";
-
-export type { UpWardenEvent, WardenService } from "./ports.ts";
+} from "./warden-place.ts";
 
 const statusOutput = z.object({
   ...wardenShape,
@@ -35,8 +32,17 @@ const statusOutput = z.object({
   /** Executions that wait for a person. */
   held: z.array(z.object({ dog: z.string(), target: z.string() })),
   /** Of the last day, the newest first. */
-  verdicts: z.array(receiptView),
-  /** What rules have found and is not over, the oldest first. */
+  verdicts: z.array(
+    z.object({
+      dog: z.string(),
+      warrant: z.string(),
+      target: z.string(),
+      verdict: z.enum(VERDICTS),
+      why: z.string(),
+      ended_at: z.string(),
+    }),
+  ),
+  /** Findings of rules that have not ceased, the oldest first. */
   findings: z.array(z.record(z.string(), z.unknown())),
 });
 export type WardenStatus = z.output<typeof statusOutput>;
@@ -50,39 +56,23 @@ export const wardenStatus = defineOperation({
   output: statusOutput,
   async run(context, { state }) {
     const place = await wardenPlace(context, state);
-    const { files, ports } = place;
-    const now = wardenNow(place);
-    const dances = sortedDances(place);
-    const held = dances.filter(
-      (one) => now.paused !== null && one.held?.since === now.paused.since,
-    );
+    const { files } = place;
+    const dances = danceViews(place, context.now());
+    const held = dances.filter((one) => one.held !== null);
+    const receipts = files.receipts(context.now() - DAY_MS);
     return {
-      ...now,
+      ...wardenNow(place),
       state: files.folder,
       active: dances.length,
-      held: held.map(({ id, warrant }) => ({ dog: id, target: warrant.target })),
+      held: held.map(({ dog, target }) => ({ dog, target })),
       waiting: files.queued().warrants.length,
-      verdicts: files.receipts(context.now() - DAY_MS).map(viewReceipt),
-      findings: openFindings(ports.readEnd(files.observedFile(), 1024 * 1024)),
+      verdicts: receipts.map(({ dog, warrant, verdict, why, ended_at }) => ({
+        ...{ dog, warrant: warrant.id, target: warrant.target, verdict, why, ended_at },
+      })),
+      findings: files.openFindings(),
     };
   },
 });
-
-function openFindings(text: string): Record<string, unknown>[] {
-  const open = new Map<string, Record<string, unknown>>();
-  for (const line of text.split("\n")) {
-    let one: Record<string, unknown>;
-    try {
-      one = JSON.parse(line) as Record<string, unknown>;
-    } catch {
-      continue; // cut off, or torn by a full disk
-    }
-    const key = JSON.stringify([one?.rule, one?.kind, one?.target, one?.home]);
-    if (one?.state === "found") open.set(key, one);
-    else open.delete(key);
-  }
-  return [...open.values()];
-}
 
 export const wardenPause = defineOperation({
   name: "warden pause",
@@ -124,41 +114,38 @@ export const alive = defineOperation({
     state: stateFlag,
   }),
   output: z.object({
-    /** Null when nobody asks. */
+    /** Null without a question. */
     nonce: z.nullable(z.string()),
     answered: z.boolean(),
     /** All that were answered: a member and its crew may both be asked. */
     nonces: z.array(z.string()),
   }),
   async run(context, { nonce: given, state }) {
-    if (given === undefined) return answerOwn(context, state);
-    const nonce = assertNonce(given);
-    const { files, ports, here } = await wardenPlace(context, state);
+    const nonce = given === undefined ? undefined : assertNonce(given);
+    const place = await wardenPlace(context, state);
+    if (nonce === undefined) return answerOwn(place, state === undefined, context.now());
+    const { files } = place;
     const isAsked = files.dances().some(({ attempts }) => attempts.some((a) => a.nonce === nonce));
     if (!isAsked) {
-      const message = `nobody is asked with ${nonce} in ${files.folder} now; --state DIR names another warden's folder.`;
+      const message = `no question in ${files.folder} has the nonce ${nonce} now; --state DIR names another warden's folder.`;
       throw new VivError("WARRANT_NOT_FOUND", message, { nonce });
     }
-    files.answer(nonce, answerText(nonce, ports, here, context.now()));
+    files.answer(nonce, answerText(nonce, place, context.now()));
     return { nonce, answered: true, nonces: [nonce] };
   },
 });
 
-/** Of every warden that this process may know of: its own, and the one whose question it was shown. */
-async function answerOwn(context: Context, state: string | undefined) {
-  const place = await wardenPlace(context, state);
+/** Answers all questions to this process: of its own warden, and of the one in VIV_QUESTION. */
+function answerOwn(place: WardenPlace, isAnyWarden: boolean, now: number) {
   const { ports, here } = place;
   const shown = here.env.VIV_QUESTION ? ports.wardenOf(here.env.VIV_QUESTION) : null;
-  const all = [place.files];
-  if (state === undefined && shown !== null && shown !== place.files.folder) {
-    all.push(ports.filesIn(shown));
-  }
+  const isOther = isAnyWarden && shown !== null && shown !== place.files.folder;
   const nonces: string[] = [];
-  for (const files of all) {
+  for (const files of isOther ? [place.files, ports.filesIn(shown)] : [place.files]) {
     for (const dance of files.dances().filter(isUndecided)) {
       const nonce = dance.attempts.at(-1)?.nonce;
       if (nonce === undefined) continue;
-      const answer = answerText(nonce, ports, here, context.now());
+      const answer = answerText(nonce, place, now);
       if (!isFrom(answer, nonce, dance, ports)) continue;
       files.answer(nonce, answer);
       nonces.push(nonce);
@@ -167,7 +154,7 @@ async function answerOwn(context: Context, state: string | undefined) {
   return { nonce: nonces[0] ?? null, answered: nonces.length > 0, nonces };
 }
 
-/** Of a session, only what was seen in it: others may live in the same tmux server. */
+/** Of a session, only processes that were seen in it: others may live in the same tmux server. */
 function isFrom(answer: string, nonce: string, dance: Dance, ports: WardenPorts): boolean {
   const { bound, tree } = dance;
   if (bound === null || !isAnswerOf(answer, nonce, bound)) return false;
@@ -178,86 +165,59 @@ function isFrom(answer: string, nonce: string, dance: Dance, ports: WardenPorts)
   );
 }
 
-function answerText(nonce: string, { machine, ancestors }: WardenPorts, here: Here, now: number) {
-  const { host, boot } = machine.self();
+function answerText(nonce: string, { ports, here }: WardenPlace, now: number): string {
+  const { host, boot } = ports.machine.self();
   const answer = {
     ...{ nonce, at: new Date(now).toISOString(), host, boot },
-    ...{ chain: ancestors(), claim: here.env.VIV_CLAIM ?? "" },
+    ...{ chain: ports.ancestors(), claim: here.env.VIV_CLAIM ?? "" },
   };
   return `${JSON.stringify(answer)}\n`;
 }
 
-const input = z.strictObject({
-  pool: poolFlag,
+const upInput = z.strictObject({
+  pool: z.optional(
+    z
+      .int()
+      .check(z.gte(1), z.lte(MAX_POOL))
+      .check(z.describe(`how many dogs (default 5, at most ${MAX_POOL})`)),
+  ),
   timeouts: list("timeout of each attempt, one to five (default 60s,120s,240s)"),
   state: stateFlag,
 });
 
-export type WardenUpInput = z.output<typeof input>;
-
 export const wardenUp = defineStream({
   name: "warden up",
   summary: "run the pool: its dogs take warrants, ask suspects, and pardon or end them",
-  input,
-  event: events<UpWardenEvent>(),
+  input: upInput,
+  event: events<WardenEvent>(),
   output: z.object({}),
-  stream: wardenStream,
+  stream: (context: Context, given) =>
+    serve<WardenEvent, Nothing>(context, async (emit) => {
+      const place = await wardenPlace(context, given.state);
+      const warden = await place.ports.service(optionsFor(place, given), emit);
+      return {
+        stop: () => warden.stop(),
+        run: async () => {
+          if (!context.signal.aborted) await warden.run();
+          return {};
+        },
+      };
+    }),
 });
 
-export function wardenStream(context: Context, given: WardenUpInput) {
-  return serve<UpWardenEvent, Nothing>(context, async (emit) => {
-    const warden = await wardenFor(context, given, emit);
-    return {
-      stop: () => warden.stop(),
-      run: async () => {
-        if (!context.signal.aborted) await warden.run();
-        return {};
-      },
-    };
-  });
-}
-
-/** The warden that these flags and this viv.toml describe. */
-export async function wardenFor(
-  context: Context,
-  given: WardenUpInput,
-  tell: (event: UpWardenEvent) => void,
-): Promise<WardenService> {
-  const { here, ports, files } = await wardenPlace(context, given.state);
-  return ports.service(optionsFor(here, ports, given, files.folder), tell);
-}
-
-function optionsFor(
-  here: Here,
-  ports: WardenPorts,
-  given: WardenUpInput,
-  state: string,
-): WardenOptions {
-  const config = here.config?.section(wardenSection);
-  const { breaker, killAfterMs, timeoutsMs, unasked, patienceMs } = WARDEN_DEFAULTS;
+function optionsFor(place: WardenPlace, given: z.output<typeof upInput>): WardenOptions {
+  const { here, ports, files, config } = place;
   const at = (path: string) => fromConfig(path, here);
   return {
-    state,
-    settings: {
-      pool: poolFor(here, given.pool),
-      timeoutsMs: given.timeouts
-        ? parseTimeouts(given.timeouts, "--timeouts")
-        : (config?.timeoutsMs ?? timeoutsMs),
-      killAfterMs: config?.killAfterMs ?? killAfterMs,
-      breaker: { ...breaker, ...config?.breaker },
-      unasked: config?.unasked ?? unasked,
-      patienceMs: config?.patienceMs ?? patienceMs,
+    state: files.folder,
+    config: {
+      ...config,
+      pool: given.pool ?? poolSize(place),
+      timeoutsMs: given.timeouts ? parseTimeouts(given.timeouts, "--timeouts") : config.timeoutsMs,
+      runs: config.runs.map(at),
+      crews: config.crews.map(at),
+      tmuxSocket: config.tmuxSocket && at(config.tmuxSocket),
     },
-    ask: config?.ask ?? [],
-    rules: {
-      rules: config?.rules ?? {},
-      runs: (config?.runs ?? []).map(at),
-      crews: (config?.crews ?? []).map(at),
-      sessions: config?.sessions ?? [],
-      socket: config?.tmuxSocket === undefined ? null : at(config.tmuxSocket),
-    },
-    hook: config?.hook,
-    webhook: config?.webhook,
     cwd: here.config?.folder ?? here.cwd,
     budgetFor: (type) => (here.config ? ports.budgetFor(here.config, type) : null),
   };

@@ -4,41 +4,52 @@ import { parseOptionalDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { count, flag, list, text } from "../../operation/fields.ts";
 import { type Context, defineOperation, runPathPort } from "../../operation/operation.ts";
-import { wardenSection } from "../config.ts";
-import { resolveAgent, resolveWorker } from "../resolve.ts";
-import { oneLine, UNASKED, type Warrant } from "../warrant.ts";
-import { fromConfig, stateFlag, type WardenPlace, wardenNow, wardenPlace } from "./place.ts";
-import type { BindResult } from "./ports.ts";
+import { type Resolved, resolveAgent, resolveWorker } from "../resolve.ts";
+import type { BindResult } from "../warden-host.ts";
+import { oneLine, TARGET_KINDS, UNASKED, type Warrant } from "../warrant.ts";
 import {
   danceView,
+  danceViews,
   findWarrant,
-  sortedDances,
-  viewDance,
-  viewWarrant,
+  fromConfig,
+  noWardenNotes,
+  stateFlag,
+  type WardenPlace,
   type WarrantPlace,
-  warrantView,
-} from "./views.ts";
+  wardenNow,
+  wardenPlace,
+} from "./warden-place.ts";
 
 const anything = z.record(z.string(), z.unknown());
+const only = z.strictObject({ state: stateFlag });
 const idInput = z.strictObject({
   id: z.string().check(z.describe("the warrant, or its dog")),
   state: stateFlag,
 });
 
-const listOutput = z.object({
-  warrants: z.array(warrantView),
-  dances: z.array(danceView),
+const queueOutput = z.object({
+  warrants: z.array(
+    z.object({
+      id: z.string(),
+      target: z.string(),
+      kind: z.enum(TARGET_KINDS),
+      reason: z.string(),
+      requester: z.string(),
+      filed_at: z.string(),
+      waiting_ms: z.number(),
+    }),
+  ),
   bad: z.array(z.object({ name: z.string(), why: z.string() })),
 });
-export type WarrantList = z.output<typeof listOutput>;
+export type WarrantQueue = z.output<typeof queueOutput>;
 
-async function listWarrants(context: Context, state?: string): Promise<WarrantList> {
-  const place = await wardenPlace(context, state);
-  const { warrants, bad } = place.files.queued();
-  const now = context.now();
+function queueOf({ files }: WardenPlace, now: number): WarrantQueue {
+  const { warrants, bad } = files.queued();
   return {
-    warrants: warrants.map((one) => viewWarrant(one, now)),
-    dances: sortedDances(place).map((one) => viewDance(one, wardenNow(place), now)),
+    warrants: warrants.map(({ id, target, kind, reason, requester, filed_at }) => {
+      const waiting_ms = Math.max(0, now - Date.parse(filed_at));
+      return { id, target, kind, reason, requester, filed_at, waiting_ms };
+    }),
     bad: bad.map(({ name, why }) => ({ name, why })),
   };
 }
@@ -46,40 +57,34 @@ async function listWarrants(context: Context, state?: string): Promise<WarrantLi
 export const warrantLs = defineOperation({
   name: "warrant ls",
   summary: "the open warrants: active and queued, oldest first",
-  input: z.strictObject({ state: stateFlag }),
-  output: listOutput,
-  run: (context, { state }) => listWarrants(context, state),
+  input: only,
+  output: z.extend(queueOutput, { dances: z.array(danceView) }),
+  async run(context, { state }) {
+    const place = await wardenPlace(context, state);
+    const { warrants, bad } = queueOf(place, context.now());
+    return { warrants, dances: danceViews(place, context.now()), bad };
+  },
 });
 
 export const dogWarrants = defineOperation({
   name: "dog warrants",
   summary: "the queued warrants, oldest first",
-  input: z.strictObject({ state: stateFlag }),
-  output: z.object({ warrants: listOutput.shape.warrants, bad: listOutput.shape.bad }),
-  async run(context, { state }) {
-    const { files } = await wardenPlace(context, state);
-    const { warrants, bad } = files.queued();
-    const now = context.now();
-    return {
-      warrants: warrants.map((one) => viewWarrant(one, now)),
-      bad: bad.map(({ name, why }) => ({ name, why })),
-    };
-  },
-});
-
-const showOutput = z.object({
-  id: z.string(),
-  state: z.enum(["queued", "dancing", "over", "withdrawn"]),
-  warrant: anything,
-  dance: z.optional(anything),
-  receipt: z.optional(anything),
+  input: only,
+  output: queueOutput,
+  run: async (context, { state }) => queueOf(await wardenPlace(context, state), context.now()),
 });
 
 export const warrantShow = defineOperation({
   name: "warrant show",
   summary: "everything about one warrant: its target, its dance, its receipt",
   input: idInput,
-  output: showOutput,
+  output: z.object({
+    id: z.string(),
+    state: z.enum(["queued", "dancing", "over", "withdrawn"]),
+    warrant: anything,
+    dance: z.optional(anything),
+    receipt: z.optional(anything),
+  }),
   async run(context, { id, state }) {
     const found = findWarrant(await wardenPlace(context, state), id);
     return {
@@ -111,15 +116,13 @@ export const warrantWithdraw = defineOperation({
       found = findWarrant(place, given); // a dog has just taken it
     }
     if (found.state === "dancing" && (await files.askToWithdraw(id))) {
-      const note = "no warden is up here; the dance ends when one is: viv warden up";
-      return { id, target, withdrawn: false, notes: wardenNow(place).up ? [] : [note] };
+      const notes = noWardenNotes(place, "the dance ends when one is");
+      return { id, target, withdrawn: false, notes };
     }
     if (found.state === "dancing") found = findWarrant(place, given);
     if (found.state === "withdrawn") return { id, target, withdrawn: true, notes: [] };
-    throw new VivError("WRONG_STATE", `${id} can no longer be withdrawn: ${whyNot(found)}.`, {
-      id,
-      state: found.state,
-    });
+    const message = `${id} can no longer be withdrawn: ${whyNot(found)}.`;
+    throw new VivError("WRONG_STATE", message, { id, state: found.state });
   },
 });
 
@@ -137,9 +140,8 @@ export const epitaph = defineOperation({
     const place = await wardenPlace(context, state);
     const found = findWarrant(place, id);
     if (found.state !== "over") {
-      const what =
-        found.state === "dancing" ? `${found.dance.id} is at it` : `it is ${found.state}`;
-      const message = `${found.warrant.id} has no epitaph: ${what}; see: viv warrant show ${found.warrant.id}`;
+      const why = found.state === "dancing" ? `${found.dance.id} is at it` : `it is ${found.state}`;
+      const message = `${found.warrant.id} has no epitaph: ${why}; see: viv warrant show ${found.warrant.id}`;
       throw new VivError("WRONG_STATE", message, { id, state: found.state });
     }
     const text =
@@ -148,7 +150,7 @@ export const epitaph = defineOperation({
   },
 });
 
-const input = z.strictObject({
+const fileInput = z.strictObject({
   session: text("a tmux session, by its name"),
   pid: count("a process, by its number"),
   worker: text("a worker of a run (--run)"),
@@ -167,48 +169,46 @@ const input = z.strictObject({
   force: flag("file it even if the tmux server has no such session"),
   state: stateFlag,
 });
-type Input = z.output<typeof input>;
+type Input = z.output<typeof fileInput>;
 
 export const warrantFile = defineOperation({
   name: "warrant file",
   summary: "file a warrant: a dog asks the suspect, and ends it if it neither answers nor works",
-  input,
+  input: fileInput,
   output: z.object({
     id: z.string(),
     filed: z.boolean(),
     target: z.string(),
     kind: z.string(),
     path: z.string(),
-    /** What it was when it was filed. */
-    bound: z.nullable(z.record(z.string(), z.unknown())),
+    /** Its identity at the time of filing. */
+    bound: z.nullable(anything),
     notes: z.array(z.string()),
   }),
   async run(context, given) {
     const place = await wardenPlace(context, given.state);
     const { files, ports, here } = place;
-    const now = context.now();
     const base: Warrant = {
       id: ports.newId(),
       ...targetFrom(given),
       reason: oneLine(given.reason) || "no reason given",
       requester: oneLine(given.by) || here.env.USER || "unknown",
-      filed_at: new Date(now).toISOString(),
+      filed_at: new Date(context.now()).toISOString(),
       bound: null,
       watch: (given.watch ?? []).map((path) => resolve(here.cwd, path)),
       shell: given.shell === true,
       close: given.close || undefined,
       unasked: given.unasked,
       patience_ms: parseOptionalDuration(given.patience, "--patience"),
-      socket: socketFor(given, place),
-      home: null,
+      ...{ socket: null, home: null },
     };
-    const { warrant, note } = await completed(base, given, context, place);
+    const { warrant, notes: bindNotes } = await boundNow(base, given, context, place);
     const { filed, id } = await files.file(warrant);
     const notes = [
       ...(filed ? [] : [`${warrant.target} has an open warrant already`]),
-      ...(note === null ? [] : [note]),
+      ...bindNotes,
       ...(filed ? queueNotes(id, place) : []),
-      ...(wardenNow(place).up ? [] : ["no warden is up here; start one: viv warden up"]),
+      ...noWardenNotes(place, "start one"),
     ];
     const { target, kind, bound } = warrant;
     const path = `${files.folder}/warrants/${id}.json`;
@@ -227,95 +227,87 @@ function queueNotes(id: string, place: WardenPlace): string[] {
   return [`queued (pool exhausted): no free dog (pool of ${pool}), ${first}`];
 }
 
-function targetFrom(given: Input): Pick<Warrant, "kind" | "target"> {
-  const { session, pid, worker, agent } = given;
-  const named = [
-    ...(session === undefined ? [] : [{ kind: "tmux" as const, target: session }]),
-    ...(pid === undefined ? [] : [{ kind: "pid" as const, target: String(pid) }]),
-    ...(worker === undefined ? [] : [{ kind: "worker" as const, target: worker }]),
-    ...(agent === undefined ? [] : [{ kind: "agent" as const, target: agent }]),
-  ];
-  const [one, other] = named;
+function targetFrom({ session, pid, worker, agent }: Input): Pick<Warrant, "kind" | "target"> {
+  const all = { tmux: session, pid: pid?.toString(), worker, agent };
+  const [one, other] = TARGET_KINDS.flatMap((kind) => {
+    const target = all[kind];
+    return target === undefined ? [] : [{ kind, target }];
+  });
   if (one === undefined || other !== undefined) {
     const which = "viv warrant file SESSION, or --pid N, --worker ID or --agent NAME";
-    throw new VivError("USAGE", `${one === undefined ? "who" : "which of them"}? ${which}.`);
+    const problem = one === undefined ? "no target" : "more than one target";
+    throw new VivError("USAGE", `${problem}; name one: ${which}.`);
   }
   const isBad = one.target.trim() === "" || /\p{Cc}/u.test(one.target) || one.target.length > 2000;
   if (!isBad) return one;
   throw new VivError("INVALID", "the target's name is empty, too long or has control characters.");
 }
 
-function socketFor(given: Input, { here }: WardenPlace): string | null {
-  if (given.socket !== undefined) return resolve(here.cwd, given.socket);
-  const named = here.config?.section(wardenSection)?.tmuxSocket;
-  return named === undefined ? null : fromConfig(named, here);
-}
-
-/** Binds it: what is meant is what is there now. */
-async function completed(
+/** With the identity that its target has now; else with a note that says why not. */
+async function boundNow(
   base: Warrant,
   given: Input,
   context: Context,
   place: WardenPlace,
-): Promise<{ warrant: Warrant; note: string | null }> {
-  const isTmux = base.kind === "tmux";
-  const plain = isTmux ? base : { ...base, socket: null };
-  if (isTmux || base.kind === "pid") {
-    const found = await place.ports.bind(plain);
-    if (found.is === "gone" && found.isMissing === true && given.force !== true) {
-      const hint = "--socket names another tmux server, --force files it all the same";
-      const message = `${JSON.stringify(plain.target)}: ${found.why} (${hint})`;
-      throw new VivError("TARGET_NOT_FOUND", message, { target: plain.target });
-    }
-    return withBound(plain, found, []);
+): Promise<{ warrant: Warrant; notes: string[] }> {
+  if (base.kind === "worker" || base.kind === "agent") {
+    const { home, found } = await resolved(base, given, context, place);
+    return withBound({ ...base, home }, found, found.is === "there" ? found.watch : []);
   }
-  const { home, found } = await resolved(plain, given, context, place);
-  return withBound({ ...plain, home }, found, found.is === "there" ? found.watch : []);
+  const warrant = { ...base, socket: base.kind === "tmux" ? socketFor(given, place) : null };
+  const found = await place.ports.bind(warrant);
+  if (found.is === "gone" && found.isMissing === true && given.force !== true) {
+    const hint = "--socket names another tmux server, --force files it all the same";
+    const message = `${JSON.stringify(base.target)}: ${found.why} (${hint})`;
+    throw new VivError("TARGET_NOT_FOUND", message, { target: base.target });
+  }
+  return withBound(warrant, found, []);
 }
 
 function withBound(warrant: Warrant, found: BindResult, watch: readonly string[]) {
-  if (found.is !== "there") return { warrant, note: `${warrant.target}: ${found.why}` };
+  if (found.is !== "there") return { warrant, notes: [`${warrant.target}: ${found.why}`] };
   const all = [...new Set([...warrant.watch, ...watch])];
-  return { warrant: { ...warrant, bound: found.bound, watch: all }, note: null };
+  return { warrant: { ...warrant, bound: found.bound, watch: all }, notes: [] };
+}
+
+function socketFor({ socket }: Input, { here, config }: WardenPlace): string | null {
+  if (socket !== undefined) return resolve(here.cwd, socket);
+  return config.tmuxSocket === undefined ? null : fromConfig(config.tmuxSocket, here);
 }
 
 async function resolved(
   { kind, target }: Warrant,
   given: Input,
   context: Context,
-  { here, ports }: WardenPlace,
-) {
-  const { machine } = ports;
+  place: WardenPlace,
+): Promise<{ home: string; found: Resolved }> {
+  const { ports } = place;
+  const { machine, directory } = ports;
   if (kind === "agent") {
-    const state = crewStateFor(given, here, ports);
-    const member = state && ports.directory.crew(state).find(target);
+    const state = crewStateFor(given, place);
+    const member = state && directory.crew(state).find(target);
     if (state && member) return { home: state, found: resolveAgent(member, machine) };
-    if (given.crew !== undefined) {
+    if (state && given.crew !== undefined) {
       const why = `there is no member ${target} in the crew of ${state}`;
-      return { home: state, found: { is: "gone" as const, why } };
+      return { home: state, found: { is: "gone", why } };
     }
   }
   const run = await context.use(runPathPort);
-  if (kind === "agent") {
-    const agent = ports.directory.fleet(run).find(target);
-    const why = `there is no agent ${target} in a crew here, nor around ${run}`;
-    const found = agent ? resolveAgent(agent, machine) : { is: "gone" as const, why };
-    return { home: run, found };
+  if (kind === "worker") {
+    const store = await ports.openRun(run); // it rejects for a run that is not there
+    try {
+      return { home: run, found: await resolveWorker(store, target, machine) };
+    } finally {
+      await store.close();
+    }
   }
-  const store = await ports.openRun(run);
-  try {
-    return { home: run, found: await resolveWorker(store, target, machine) };
-  } finally {
-    await store.close();
-  }
+  const agent = directory.fleet(run).find(target);
+  const why = `there is no agent ${target} in a crew here, nor around ${run}`;
+  return { home: run, found: agent ? resolveAgent(agent, machine) : { is: "gone", why } };
 }
 
-function crewStateFor(given: Input, here: WardenPlace["here"], ports: WardenPlace["ports"]) {
+function crewStateFor(given: Input, { here, ports }: WardenPlace): string | null {
   if (given.crew !== undefined) return resolve(here.cwd, given.crew);
   const named = here.config && ports.crewState(here.config);
-  if (named !== undefined) return fromConfig(named, here);
-  for (let folder = here.cwd; ; folder = resolve(folder, "..")) {
-    if (ports.isThere(resolve(folder, ".crew"))) return resolve(folder, ".crew");
-    if (resolve(folder, "..") === folder) return null;
-  }
+  return named === undefined ? ports.findCrew() : fromConfig(named, here);
 }

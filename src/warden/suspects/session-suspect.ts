@@ -9,8 +9,8 @@ import {
 } from "../../platform/tmux/tmux.ts";
 import { TtyWatch } from "../../platform/tmux/tty-watch.ts";
 import type { AskedPrograms, SeenProcess } from "../dance.ts";
-import type { WardenFiles } from "../files.ts";
 import { isAnswerOf, type Question } from "../question.ts";
+import type { WardenFiles } from "../warden-files.ts";
 import type { BoundSession, Warrant } from "../warrant.ts";
 import { workBelow } from "./child-work.ts";
 import { foregroundGroup } from "./foreground-programs.ts";

@@ -1,5 +1,6 @@
 import { rmSync } from "node:fs";
 import type { ProcessIdentity } from "../base/clock.ts";
+import { parseRecord } from "../base/json.ts";
 import { isName } from "../base/names.ts";
 import {
   isTemporary,
@@ -12,17 +13,17 @@ import {
   type withFileLock,
 } from "../platform/files/file-lock.ts";
 import { appendLine, listed, readSmall } from "../platform/files/state-files.ts";
+import { readEnd } from "../platform/files/texts.ts";
 import { watchPaths } from "../platform/files/watch.ts";
 import type { Receipt } from "./dance.ts";
 import { danceFiles } from "./dance-files.ts";
 import {
   FOLDERS,
   isMeant,
-  isSince,
   json,
   MAX_DANCE,
   MAX_WARRANT,
-  parsed,
+  timeOf,
   type WardenFolder,
   wardenFolder,
 } from "./folder.ts";
@@ -35,6 +36,8 @@ export interface Pause {
   by: string;
   why: string;
 }
+
+const MAX_FINDINGS = 1024 * 1024;
 
 export interface WardenState extends ProcessIdentity {
   state: "up" | "stopped";
@@ -73,9 +76,20 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
 
     recordFinding: (line: Record<string, unknown>) =>
       explained(() => appendLine(at("observed.jsonl"), `${JSON.stringify(line)}\n`)),
-    observedFile: () => at("observed.jsonl"),
+    /** Findings that have not ceased, the oldest first. */
+    openFindings: () => {
+      const open = new Map<string, Record<string, unknown>>();
+      for (const line of readEnd(at("observed.jsonl"), MAX_FINDINGS).split("\n")) {
+        const one = parseRecord(line); // null: cut off, or torn by a full disk
+        if (one === null) continue;
+        const key = JSON.stringify([one.rule, one.kind, one.target, one.home]);
+        if (one.state === "found") open.set(key, one);
+        else open.delete(key);
+      }
+      return [...open.values()];
+    },
 
-    paused: () => parsed<Pause>(readSmall(at("paused"), MAX_WARRANT)),
+    paused: () => objectIn<Pause>(at("paused"), MAX_WARRANT),
     pause: (pause: Pause) =>
       explained(() => {
         make(); // a pause counts for a warden that is yet to start
@@ -89,7 +103,7 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
     /** When it was last resumed: executions before that no longer count. */
     resumedAt: () => Date.parse(readSmall(at("resumed"), 100)?.trim() ?? "") || 0,
 
-    warden: () => parsed<WardenState>(readSmall(at("warden.json"), MAX_WARRANT)),
+    warden: () => objectIn<WardenState>(at("warden.json"), MAX_WARRANT),
     writeWarden: (state: WardenState) =>
       explained(() => replaceFileUnsynced(at("warden.json"), json(state))),
     /** Calls back when something may have changed here; a hint. Returns its end. */
@@ -101,7 +115,7 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
   };
 }
 
-/** `completed/`, `epitaphs/` and the markers: what remains of a dance. */
+/** `completed/`, `epitaphs/` and the markers: the remains of a dance. */
 function receiptFiles({ at, remove, explained }: WardenFolder) {
   return {
     writeReceipt: (receipt: Receipt) =>
@@ -110,11 +124,9 @@ function receiptFiles({ at, remove, explained }: WardenFolder) {
     /** The newest first; those that ended before `since` may be missing. */
     receipts: (since = 0) =>
       listed(at("completed"))
-        .filter(
-          (name) =>
-            name.endsWith(".json") && isMeant(name) && isSince(at("completed", name), since),
-        )
-        .flatMap((name) => receiptIn(at("completed", name)) ?? [])
+        .filter((name) => name.endsWith(".json") && isMeant(name))
+        .map((name) => at("completed", name))
+        .flatMap((path) => (timeOf(path) >= since && receiptIn(path)) || [])
         .sort((a, b) => (a.ended_at < b.ended_at ? 1 : -1)),
     writeEpitaph: (warrant: string, text: string) =>
       explained(() => replaceFileUnsynced(at("epitaphs", `${warrant}.md`), text)),
@@ -128,13 +140,11 @@ function receiptFiles({ at, remove, explained }: WardenFolder) {
     forgetUntold: (dog: string) => remove(at("untold", dog)),
     /** Old markers, and files that crashes have left half written. */
     removeOldMarkers: (before: number) => {
-      for (const name of listed(at("active"))) {
-        const isOld = name.endsWith(".done") && !isSince(at("active", name), before);
-        if (isOld) remove(at("active", name));
-      }
       for (const place of FOLDERS) {
-        for (const name of listed(at(place)).filter(isTemporary)) {
-          if (!isSince(at(place, name), before)) remove(at(place, name));
+        for (const name of listed(at(place))) {
+          const isMarker = place === "active" && name.endsWith(".done");
+          const isOld = timeOf(at(place, name)) < before;
+          if ((isMarker || isTemporary(name)) && isOld) remove(at(place, name));
         }
       }
     },
@@ -142,6 +152,10 @@ function receiptFiles({ at, remove, explained }: WardenFolder) {
 }
 
 function receiptIn(path: string): Receipt | null {
-  const receipt = parsed<Receipt>(readSmall(path, MAX_DANCE));
+  const receipt = objectIn<Receipt>(path, MAX_DANCE);
   return typeof receipt?.dog === "string" && typeof receipt.verdict === "string" ? receipt : null;
+}
+
+function objectIn<T>(path: string, maxBytes: number): T | null {
+  return parseRecord(readSmall(path, maxBytes)) as T | null;
 }

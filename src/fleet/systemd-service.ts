@@ -4,13 +4,13 @@ import * as z from "zod/mini";
 import { parseDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { isName, MAX_NAME_LENGTH } from "../base/names.ts";
+import { quoted } from "../base/text.ts";
 import { flag, list, text } from "../operation/fields.ts";
-import type { Here } from "../operation/operation.ts";
 import { commandLine, plainPath, quotedWord } from "../platform/systemd/systemd.ts";
 import type { UnitFiles } from "../platform/systemd/unit-files.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
 import type { WorkInput } from "../work/operations/work.ts";
-import { type Program, programPort, workerCheckPort } from "./ports.ts";
+import { programPort, workerCheckPort } from "./up-ports.ts";
 
 const input = z.strictObject({
   action: z.optional(z.enum(["install", "uninstall"]).check(z.describe("install or uninstall"))),
@@ -28,98 +28,104 @@ const input = z.strictObject({
 
 type Input = z.output<typeof input>;
 
-/** Of what units are called after. systemd allows 255 for all of a unit's name. */
+const output = z.object({
+  files: z.array(
+    z.object({ path: z.string(), status: z.enum(["written", "unchanged", "removed", "absent"]) }),
+  ),
+  /** Commands for the user to run. */
+  next: z.array(z.string()),
+});
+
+type Output = z.output<typeof output>;
+
+/** Of the name in the names of units. systemd allows 255 for all of a unit's name. */
 const MAX_LENGTH = 100;
 
-/** Units for the user's systemd. It only writes files: what starts them is for the user to run. */
+/** Units for the user's systemd. It only writes files: starting them is left to the user. */
 export const service = defineRunOperation({
   name: "service",
   summary: "write or remove systemd units for a worker and a reaper",
   access: "read",
   input,
-  output: z.object({
-    files: z.array(
-      z.object({
-        path: z.string(),
-        status: z.enum(["written", "unchanged", "removed", "absent"]),
-      }),
-    ),
-    next: z.array(z.string()),
-  }),
+  output,
   async run(context, given) {
-    const { here } = context;
     const program = await context.use(programPort);
     if (given.action === undefined) {
       throw new VivError("USAGE", "viv service needs a word: viv service install, or uninstall.");
     }
     const files = await program.unitFiles();
-    const place = placeFor(context, given, here);
-    const force = given.force === true;
-    if (given.action === "uninstall") {
-      return uninstallUnits(place, context.store.location, force, files);
-    }
-    const units = await plannedUnits(context, given, program, place.name, files);
-    return installUnits(place, units, force, files);
+    const place = placeFor(context, given);
+    if (given.action === "uninstall") return uninstallUnits(place, given.force === true, files);
+    const units = await plannedUnits(context, given, [program.node, program.viv], place, files);
+    return installUnits(place, units, given.force === true, files);
   },
 });
 
-function placeFor({ store }: RunContext, given: Input, { env, cwd }: Here): ServicePlace {
+/** Where the units of one run are. */
+interface ServicePlace {
+  /** The middle of their names. */
+  name: string;
+  folder: string;
+  /** The folder that systemd searches for the user's units. */
+  searched: string;
+  runDir: string;
+}
+
+function placeFor({ store, here }: RunContext, given: Input): ServicePlace {
+  const { env, cwd } = here;
   const home = env.XDG_CONFIG_HOME || (env.HOME ? join(env.HOME, ".config") : undefined);
   const searched = home === undefined ? undefined : resolve(cwd, home, "systemd/user");
   const folder = given.unit_dir ? resolve(cwd, given.unit_dir) : searched;
   if (folder === undefined) {
-    throw new VivError("USAGE", "HOME is not set, so say where the units go: --unit-dir DIR");
+    throw new VivError("USAGE", "HOME is not set; name the folder of the units: --unit-dir DIR");
   }
   const name = given.name ?? asName(store.runId, MAX_LENGTH);
   if (!isName(name) || name.length > MAX_LENGTH) {
-    throw new VivError(
-      "INVALID",
-      `--name may have up to ${MAX_LENGTH} letters, digits, . _ and -.`,
-    );
+    const message = `--name may have up to ${MAX_LENGTH} letters, digits, . _ and -.`;
+    throw new VivError("INVALID", message);
   }
-  return { name, folder, searched: searched ?? folder };
+  return { name, folder, searched: searched ?? folder, runDir: store.location };
 }
 
 async function plannedUnits(
   context: RunContext,
-  given: Input,
-  { node, viv }: Program,
-  name: string,
+  { worker_id, concurrency, handler, types, grace = "60s" }: Input,
+  viv: readonly string[],
+  place: ServicePlace,
   files: UnitFiles,
 ): Promise<Unit[]> {
   const { here } = context;
-  const { handler, types, concurrency, grace = "60s" } = given;
   const work: WorkInput = {
-    worker_id: given.worker_id ?? asName(`${hostname()}-${name}`, MAX_NAME_LENGTH),
-    ...(concurrency === undefined ? {} : { concurrency }),
-    ...(handler === undefined ? {} : { handler: programAt(handler, here.cwd, files) }),
-    ...(types === undefined ? {} : { types }),
+    worker_id: worker_id ?? asName(`${hostname()}-${place.name}`, MAX_NAME_LENGTH),
+    concurrency,
+    handler: handler === undefined ? undefined : programAt(handler, here.cwd, files),
+    types,
     grace,
   };
-  // A mistake in the flags is found now, by `viv work` itself, and not in the night.
+  // `viv work` itself finds mistakes in the flags, before the unit first starts.
   const check = await context.use(workerCheckPort);
   await check(context, work);
-  return unitsFor({
-    name,
-    runDir: context.store.location,
-    folder: here.config?.folder ?? here.cwd,
-    node,
-    viv,
-    path: here.env.PATH || "/usr/local/bin:/usr/bin:/bin",
-    workArgs: asFlags(work),
-    graceMs: parseDuration(grace, "--grace"),
-  });
+  // The user manager's own PATH is short. No other variable is passed on.
+  const path = here.env.PATH || "/usr/local/bin:/usr/bin:/bin";
+  const run = (verb: string, ...args: string[]) => [
+    `ExecStart=${commandLine([...viv, verb, "--run", place.runDir, ...args])}`,
+    `WorkingDirectory=${plainPath(here.config?.folder ?? here.cwd, "the folder")}`,
+    `Environment=${quotedWord(`PATH=${path}`, "the variable")}`,
+  ];
+  const stopSeconds = Math.ceil(parseDuration(grace, "--grace") / 1000) + AFTER_GRACE_SECONDS;
+  return unitsFor(place, run("work", ...asFlags(work)), run("reap"), stopSeconds);
 }
 
 /** `worker_id: "w"` is `--worker-id=w`: with its value in one word, which may begin with a dash. */
 function asFlags(work: WorkInput): string[] {
-  return Object.entries(work).map(([key, value]) => {
+  return Object.entries(work).flatMap(([key, value]) => {
+    if (value === undefined) return [];
     const shown = Array.isArray(value) ? value.join(",") : String(value);
-    return `--${key.replaceAll("_", "-")}=${shown}`;
+    return [`--${key.replaceAll("_", "-")}=${shown}`];
   });
 }
 
-/** The unit starts elsewhere, so that only a plain name, for PATH, stays as it is. */
+/** The unit starts in another folder, so only a plain name, for PATH, stays as it is. */
 function programAt(handler: string, cwd: string, files: UnitFiles): string {
   const path = resolve(cwd, handler);
   if (files.isThere(path)) return path;
@@ -127,24 +133,19 @@ function programAt(handler: string, cwd: string, files: UnitFiles): string {
   throw new VivError("INVALID", `there is no handler at ${path}.`);
 }
 
-/** A name for units and workers, out of one that may be anything. */
+/** A name for units and workers, made from any text. */
 function asName(given: string, length: number): string {
   const name = given.replace(/[^A-Za-z0-9._-]+/g, "-").replace(/^[-.]+/, "");
   return name.slice(0, length) || "run";
 }
 
-export interface Installed {
-  files: { path: string; status: "written" | "unchanged" }[];
-  next: string[];
-}
-
-/** All of them or, where one would have to replace something else, none. */
-export function installUnits(
+/** All of them or, where one would have to replace other content, none. */
+function installUnits(
   { folder, searched, name }: ServicePlace,
   units: readonly Unit[],
   force: boolean,
   files: UnitFiles,
-): Installed {
+): Output {
   const found = units.map((unit) => {
     const path = join(folder, unit.name);
     return { path, text: unit.text, old: files.read(path) };
@@ -157,12 +158,12 @@ export function installUnits(
       { path: other.path },
     );
   }
-  const written = found.map(({ path, text, old }): Installed["files"][number] => {
+  const written = found.map(({ path, text, old }): Output["files"][number] => {
     if (old === text) return { path, status: "unchanged" };
     files.write(path, text);
     return { path, status: "written" };
   });
-  const paths = found.map(({ path }) => inShell(path)).join(" ");
+  const paths = found.map(({ path }) => quoted(path)).join(" ");
   const started = `${workerUnit(name)} ${timerUnit(name)}`;
   return {
     files: written,
@@ -170,7 +171,7 @@ export function installUnits(
       ...(folder === searched ? [] : [`systemctl --user link ${paths}`]),
       "systemctl --user daemon-reload",
       `systemctl --user enable --now ${started}`,
-      // What runs already does not hear of new settings by itself.
+      // A running unit keeps its old settings until then.
       ...(other ? [`systemctl --user restart ${started}`] : []),
       'loginctl enable-linger "$USER"',
       `journalctl --user -u ${workerUnit(name)} -f`,
@@ -178,30 +179,16 @@ export function installUnits(
   };
 }
 
-function inShell(word: string): string {
-  return /^[\w./:@%+=,-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
-}
-
-export interface Uninstalled {
-  files: { path: string; status: "removed" | "absent" }[];
-  next: string[];
-}
-
-/** Removes what `installUnits` writes, and nothing else. */
-export function uninstallUnits(
-  place: ServicePlace,
-  runDir: string,
-  force: boolean,
-  files: UnitFiles,
-): Uninstalled {
+/** Removes the files that `installUnits` writes, and no others. */
+function uninstallUnits(place: ServicePlace, force: boolean, files: UnitFiles): Output {
   const { name, folder } = place;
   const units = [workerUnit(name), reapUnit(name), timerUnit(name)];
   const paths = units.map((unit) => join(folder, unit));
   if (!force) {
-    refuseOthers(paths, runDir, files);
+    refuseOthers(paths, place.runDir, files);
     refuseEnabled(place, files);
   }
-  const removed = paths.map((path): Uninstalled["files"][number] => ({
+  const removed = paths.map((path): Output["files"][number] => ({
     path,
     status: files.remove(path) ? "removed" : "absent",
   }));
@@ -213,72 +200,45 @@ function refuseOthers(paths: readonly string[], runDir: string, files: UnitFiles
   const mark = `${markOf(runDir)}\n`;
   const other = paths.find((path) => !(files.read(path) ?? mark).startsWith(mark));
   if (other === undefined) return;
-  throw new VivError(
-    "WRONG_STATE",
-    `${other} was not made for the run ${runDir}; look at it, then --force removes it.`,
-    { path: other },
-  );
+  const message = `${other} was not made for the run ${runDir}; look at it, then --force removes it.`;
+  throw new VivError("WRONG_STATE", message, { path: other });
 }
 
-/** Without its file systemd would keep a unit running, and no longer know what it enabled. */
+/** Without its file systemd keeps a unit running, and cannot disable it any more. */
 function refuseEnabled({ name, folder, searched }: ServicePlace, files: UnitFiles): void {
   const units = [workerUnit(name), timerUnit(name)];
-  const links = ["default.target.wants", "timers.target.wants"].flatMap((wants) =>
-    units.flatMap((unit) => [folder, searched].map((at) => join(at, wants, unit))),
+  const links = ["default.target.wants", "timers.target.wants"].flatMap((target) =>
+    units.flatMap((unit) => [folder, searched].map((at) => join(at, target, unit))),
   );
   if (!links.some((link) => files.isThere(link))) return;
   const before = `systemctl --user disable --now ${units.join(" ")}`;
-  throw new VivError("WRONG_STATE", `the units are enabled; first run: ${before}`, {
-    before: [before],
-  });
+  const details = { before: [before] };
+  throw new VivError("WRONG_STATE", `the units are enabled; first run: ${before}`, details);
 }
 
-/** What the units of one run are made from. Paths are absolute. */
-export interface ServicePlan {
-  name: string;
-  runDir: string;
-  /** Where the worker starts: its handlers do, too. */
-  folder: string;
-  node: string;
-  viv: string;
-  /** PATH for handlers: the user manager's own has little in it. Nothing else is handed on. */
-  path: string;
-  /** `viv work` without the run. */
-  workArgs: readonly string[];
-  graceMs: number;
-}
-
-/** Where the units of one run are. */
-export interface ServicePlace {
-  /** What they are called after. */
-  name: string;
-  folder: string;
-  /** Where systemd looks for the user's units by itself. */
-  searched: string;
-}
-
-export interface Unit {
-  name: string;
-  text: string;
-}
+type Unit = { name: string; text: string };
 
 /** From the end of the grace until handlers were killed and their tasks released. */
 const AFTER_GRACE_SECONDS = 20;
 
-/** The worker, and a timer that gives back what dead workers hold, also when no worker runs. */
-export function unitsFor(plan: ServicePlan): Unit[] {
-  const { name, runDir, viv, node, workArgs, graceMs } = plan;
-  const run = (verb: string, ...args: string[]) =>
-    commandLine([node, viv, verb, "--run", runDir, ...args]);
-  const stopSeconds = Math.ceil(graceMs / 1000) + AFTER_GRACE_SECONDS;
+/** The worker, and a timer that gives back the claims of dead workers, also when no worker runs. */
+function unitsFor(
+  { name, runDir }: ServicePlace,
+  work: readonly string[],
+  reap: readonly string[],
+  stopSeconds: number,
+): Unit[] {
+  const unit = (unitName: string, lines: readonly string[]): Unit => ({
+    name: unitName,
+    text: [markOf(runDir), "", ...lines, ""].join("\n"),
+  });
   return [
-    unit(workerUnit(name), runDir, [
+    unit(workerUnit(name), [
       "[Unit]",
       `Description=viv worker of ${name}`,
       "",
       "[Service]",
-      `ExecStart=${run("work", ...workArgs)}`,
-      ...surroundings(plan),
+      ...work,
       "Restart=on-failure",
       "RestartSec=10",
       "# Wrong usage, or no such run: another start does not help.",
@@ -292,16 +252,15 @@ export function unitsFor(plan: ServicePlan): Unit[] {
       "[Install]",
       "WantedBy=default.target",
     ]),
-    unit(reapUnit(name), runDir, [
+    unit(reapUnit(name), [
       "[Unit]",
       `Description=viv reap for ${name}`,
       "",
       "[Service]",
       "Type=oneshot",
-      `ExecStart=${run("reap")}`,
-      ...surroundings(plan),
+      ...reap,
     ]),
-    unit(timerUnit(name), runDir, [
+    unit(timerUnit(name), [
       "[Unit]",
       `Description=viv reap for ${name}, every minute`,
       "",
@@ -315,30 +274,11 @@ export function unitsFor(plan: ServicePlan): Unit[] {
   ];
 }
 
-export function workerUnit(name: string): string {
-  return `viv-worker-${name}.service`;
-}
-
-export function reapUnit(name: string): string {
-  return `viv-reap-${name}.service`;
-}
-
-export function timerUnit(name: string): string {
-  return `viv-reap-${name}.timer`;
-}
+const workerUnit = (name: string) => `viv-worker-${name}.service`;
+const reapUnit = (name: string) => `viv-reap-${name}.service`;
+const timerUnit = (name: string) => `viv-reap-${name}.timer`;
 
 /** The first line: a unit that has it was made for this run. */
-export function markOf(runDir: string): string {
+function markOf(runDir: string): string {
   return `# Made by \`viv service install\` for the run ${JSON.stringify(runDir)}.`;
-}
-
-function unit(name: string, runDir: string, lines: readonly string[]): Unit {
-  return { name, text: [markOf(runDir), "", ...lines, ""].join("\n") };
-}
-
-function surroundings({ folder, path }: ServicePlan): string[] {
-  return [
-    `WorkingDirectory=${plainPath(folder, "the folder")}`,
-    `Environment=${quotedWord(`PATH=${path}`, "the variable")}`,
-  ];
 }

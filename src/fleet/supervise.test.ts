@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { nextRunAt } from "./interval-run.ts";
-import { afterDeath, type Death, NO_DEATHS, type RestartHistory } from "./restart.ts";
+import { afterDeath, type Death, NO_DEATHS, nextRunAt, type RestartHistory } from "./supervise.ts";
 
 const SECOND = 1_000;
 const MINUTE = 60 * SECOND;

@@ -17,7 +17,7 @@ export interface UpHost {
   /** Runs with a time limit: ended with their whole tree. */
   handlers: Handlers;
   filesIn(pit: string): UpFiles;
-  /** The text of a file; throws what the system says. */
+  /** The text of a file; throws the system's error. */
   readText(path: string): string;
   isFolder(path: string): boolean;
   /** The workers of that pit and their claims. */
@@ -25,6 +25,8 @@ export interface UpHost {
   /** A unique value, to mark a tree of processes with. */
   newMark(): string;
 }
+
+export const upPort = definePort<UpHost>("up");
 
 /** What `viv up` reports, one JSON object per line. */
 export type UpEvent =
@@ -35,8 +37,7 @@ export type UpEvent =
   | { kind: "ended"; name: string; exit: number | string | null; note: string }
   | { kind: "restarts"; name: string; after_ms: number }
   /** Another worker still has its name. */
-  | { kind: "waits"; name: string; note: string }
-  | { kind: "parked"; name: string; note: string }
+  | { kind: "waits" | "parked"; name: string; note: string }
   | { kind: "runs"; name: string; pid: number | null }
   | {
       kind: "ran";
@@ -50,9 +51,7 @@ export type UpEvent =
   | { kind: "stopping"; working: string[] }
   | { kind: "finished" };
 
-export const upPort = definePort<UpHost>("up");
-
-/** This very program, for what starts it again. */
+/** The running program, for services that start it again. */
 export interface Program {
   /** Absolute, both. */
   node: string;
