@@ -42,7 +42,7 @@ const crew = new Crew(
     readManifest: () => parseManifest(readText(manifest), { file: manifest, format: "org" }),
     stampOf: (paths) => paths.map((path) => stampOf(resolve(dirname(manifest), path))).join(" "),
     watch: (act) => watchFolders([folder, join(state, "inbox")], act),
-    endLeftover: () => [],
+    endLeftover: async () => [],
     gate: gateInMemory({ max: 2, clock: machine.clock }),
     runner: {
       isDue: async () => ({ due: true, note: "" }),
@@ -60,7 +60,7 @@ const crew = new Crew(
 );
 
 await crew.take();
-crew.begin();
+await crew.begin();
 setTimeout(() => {
   late = [];
   const before = process.cpuUsage();

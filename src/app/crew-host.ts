@@ -6,7 +6,7 @@ import { followLogs } from "../engines/session-logs.ts";
 import { assertTrusted, readTrusted, refuse } from "../platform/files/owned.ts";
 import { findUp } from "../platform/files/search-up.ts";
 import { localMachine } from "../platform/processes/machine.ts";
-import { endTreeNow } from "../platform/processes/process-tree.ts";
+import { killTree } from "../platform/processes/process-tree.ts";
 import { accountsHere, engineIn, gateHere } from "./worker-host.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
@@ -48,7 +48,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     followLogs,
     stampOf,
     watch: watchFolders,
-    endTree: endTreeNow,
+    endTree: killTree,
     serve: serveActivity,
     newMark: randomUUID,
   };

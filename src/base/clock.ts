@@ -31,5 +31,5 @@ export interface Machine {
    * Kills a tree of this host and boot (SIGKILL), waits until it is gone, and returns the pids that
    * are still there. Without it, trees that outlive their workers are not ended by others.
    */
-  leftovers?: { end(tree: ClaimTree): number[] | Promise<number[]> };
+  leftovers?: { end(tree: ClaimTree): Promise<number[]> };
 }

@@ -36,7 +36,8 @@ export interface CrewPorts {
   stampOf(path: string): string;
   /** Calls back when something in one of these folders has changed. */
   watch(folders: readonly string[], act: () => void): () => void;
-  endTree(tree: ClaimTree): number[];
+  /** Kills it. Returns the pids that are still there. */
+  endTree(tree: ClaimTree): Promise<number[]>;
   serve(port: number, activity: () => unknown): Promise<ActivityServer>;
   newMark(): string;
 }

@@ -7,6 +7,7 @@ import { GateFile } from "./gate-file.ts";
 import { RanFiles } from "./lifecycle.ts";
 import type { Manifest, Member } from "./manifest.ts";
 import { CrewMember, isSameEntry, type Pace } from "./member.ts";
+import type { MemberStatus } from "./member-status.ts";
 import { type CrewJson, type Holder, holderFrom, type KeeperSettings } from "./member-status.ts";
 import { answerTo, unknownMember } from "./requests.ts";
 
@@ -26,8 +27,15 @@ export interface CrewHost extends Omit<MemberContext, "ranFiles"> {
   /** Calls back when the manifest's folder or the inbox may have changed. Returns the unsubscribe. */
   watch(act: () => void): () => void;
   /** Ends the run of a supervisor that died. Returns the pids that are still there. */
-  endLeftover(tree: ClaimTree): number[];
+  endLeftover(tree: ClaimTree): Promise<number[]>;
   serve?(): Promise<ActivityServer | null>;
+}
+
+/** The run of a supervisor that died. */
+interface Leftover {
+  key: string;
+  status: MemberStatus;
+  run: ClaimTree;
 }
 
 const LOOK_EVERY_MS = 1_000;
@@ -78,7 +86,7 @@ export class Crew {
     await this.take();
     const server = await this.#host.serve?.();
     try {
-      this.begin(server?.port);
+      await this.begin(server?.port);
       await this.#done;
       if (this.#lost) throw this.#lost;
       this.#host.emit({ kind: "finished" });
@@ -102,12 +110,17 @@ export class Crew {
     this.#host.files.writeHolder(holder);
   }
 
-  begin(port?: number): void {
+  /** Asynchronous only where runs of an earlier supervisor are left. */
+  async begin(port?: number): Promise<void> {
     if (this.#stopping) return;
     const host = this.#host;
     const { manifest } = this.#settings;
     this.#stamp = host.stampOf([manifest]);
-    this.#readFirst();
+    this.#entries = this.#readEntries();
+    for (const left of this.#leftovers()) await this.#endLeftover(left);
+    if (this.#stopping) return;
+    // A stop request to an earlier crew must not stop this one.
+    host.files.tidy();
     this.#port = port ?? null;
     this.#since = new Date(host.machine.clock.now()).toISOString();
     this.#writeCrew();
@@ -132,7 +145,9 @@ export class Crew {
   /** One tick of one member; no other clock runs. */
   async tickAlone(name: string) {
     await this.take(name);
-    this.#readFirst();
+    this.#entries = this.#readEntries();
+    for (const left of this.#leftovers()) await this.#endLeftover(left);
+    this.#host.files.tidy();
     const entry = this.#entries.get(name);
     if (entry === undefined) throw unknownMember(name, this.#entries.keys());
     const member = this.#add(entry);
@@ -162,14 +177,6 @@ export class Crew {
     return [...this.#members.values(), ...this.#leaving.values()];
   }
 
-  /** Also ends the runs and removes the requests of an earlier supervisor. */
-  #readFirst(): void {
-    this.#entries = this.#readEntries();
-    this.#endLeftovers();
-    // A stop request to an earlier crew must not stop this one.
-    this.#host.files.tidy();
-  }
-
   /** The members of the manifest, by name. Throws when there are none. */
   #readEntries(): Map<string, Member> {
     const { members, log } = this.#host.readManifest();
@@ -186,25 +193,33 @@ export class Crew {
     return one;
   }
 
-  #endLeftovers(): void {
-    const { files, machine } = this.#host;
+  /** Ends the runs of an earlier supervisor. */
+  async #endLeftover({ key, status, run }: Leftover): Promise<void> {
+    const { files, machine, emit } = this.#host;
     const { host, boot } = machine.self();
-    for (const key of files.names()) {
+    // On another machine nothing can be ended from here; after a reboot the pid is another process.
+    const isOurs = run.host === host && run.boot === boot;
+    try {
+      const survivors = isOurs ? await this.#host.endLeftover(run) : [];
+      const left = { run: survivors.length > 0 ? run : null, note: "its run was ended" };
+      files.writeStatus(key, { ...status, ...left, state: "stopped" });
+      if (isOurs) emit({ kind: "leftover", name: status.name, pid: run.pid, survivors });
+    } catch (error) {
+      this.#warn(error, key);
+    }
+  }
+
+  #leftovers(): Leftover[] {
+    const { files } = this.#host;
+    return files.names().flatMap((key) => {
       try {
         const status = files.status(key);
-        const run = status?.run;
-        if (!status || !run) continue;
-        // On another machine nothing can be ended from here; after a reboot the pid is another process.
-        const isOurs = run.host === host && run.boot === boot;
-        const survivors = isOurs ? this.#host.endLeftover(run) : [];
-        const left = { run: survivors.length > 0 ? run : null, note: "its run was ended" };
-        files.writeStatus(key, { ...status, ...left, state: "stopped" });
-        const { name } = status;
-        if (isOurs) this.#host.emit({ kind: "leftover", name, pid: run.pid, survivors });
+        return status?.run ? [{ key, status, run: status.run }] : [];
       } catch (error) {
         this.#warn(error, key);
+        return [];
       }
-    }
+    });
   }
 
   #lookLater(): void {

@@ -121,7 +121,6 @@ function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
           return process;
         },
         endTree: async () => [],
-        endTreeNow: () => [],
       },
       engine: async () => engine,
       accounts,

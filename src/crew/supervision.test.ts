@@ -241,6 +241,7 @@ describe("supervision", () => {
     // kill -9: nothing of it is stopped.
     fake.runs.length = 0;
     fake.up(NEWSROOM, { max: 4 });
+    await settled();
     expect(fake.ended).toEqual(["mark-moss"]);
     expect(fake.emitted("leftover")).toMatchObject([{ name: "moss", pid: 7, survivors: [] }]);
     for (const name of ["desk", "moss", "wren", "hale"]) expect(fake.status(name).run).toBe(null);
@@ -280,9 +281,9 @@ describe("supervision", () => {
     expect(() => fake.up(NEWSROOM)).toThrow(`(pid ${pid})`);
   });
 
-  it("needs at least one member that has a def", () => {
-    const fake = newsroom();
-    expect(() => fake.up("* moss\n* wren\n")).toThrow("has no member with a def");
+  it("needs at least one member that has a def", async () => {
+    const crew = newsroom().make("* moss\n* wren\n");
+    await expect(crew.run()).rejects.toThrow("has no member with a def");
   });
 
   it("lets runs finish when it is stopped, and ends them when it is to stop now", async () => {
@@ -307,7 +308,7 @@ describe("supervision", () => {
   it("has nothing to begin when it was stopped before", async () => {
     const fake = newsroom().up(NEWSROOM);
     await fake.crew.stop();
-    fake.crew.begin();
+    await fake.crew.begin();
     expect(fake.pending).toBe(0);
   });
 });

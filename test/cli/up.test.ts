@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { SpeciesOutput } from "../../src/fleet/operations.ts";
 import { localMachine } from "../../src/platform/processes/machine.ts";
-import { endTreeNow } from "../../src/platform/processes/process-tree.ts";
+import { killTree } from "../../src/platform/processes/process-tree.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { killWithKeeper } from "../support/processes.ts";
@@ -238,7 +238,7 @@ describe("kill -9", () => {
     await untilReady(here, WORKERS.slice(1));
     await until("the keeper runs", () => here.agent("keeper").state === "working");
     const state = JSON.parse(readFileSync(join(here.pit, ".viv/up/keeper.json"), "utf8"));
-    onTestFinished(() => void endTreeNow(state.run));
+    onTestFinished(() => killTree(state.run).then(() => {}));
     const pids = here.status().agents.flatMap(({ pid }) => pid ?? []);
     expect(pids).toHaveLength(5);
     killWithKeeper(up.child);

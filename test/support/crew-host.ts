@@ -41,7 +41,7 @@ export class FakeCrew {
   up(manifest: string, options: Partial<CrewOptions> & { max?: number } = {}): this {
     const crew = this.make(manifest, options);
     crew.own(this.#taken());
-    crew.begin();
+    void crew.begin();
     return this;
   }
 
@@ -138,7 +138,7 @@ export class FakeCrew {
         return parseManifest(this.#read("/news/crew.org"), { file: "crew.org", format: "org" });
       },
       watch: () => () => {},
-      endLeftover: ({ claim }) => {
+      endLeftover: async ({ claim }) => {
         this.ended.push(claim);
         return [];
       },

@@ -81,7 +81,7 @@ export class FakeHost {
         if (other.boot !== this.#boot || this.#dead.has(other.pid)) return "gone";
         return other.started === `s${other.pid}` ? "alive" : "gone";
       },
-      leftovers: { end: (tree) => this.#end(tree) },
+      leftovers: { end: async (tree) => this.#end(tree) },
       die: () => void this.#dead.add(pid),
     };
   }

@@ -44,7 +44,6 @@ export class FakeUpHost {
         this.world.endProcess(pid);
         return [];
       },
-      endTreeNow: () => [],
     },
     filesIn: () => this.files,
     readText: () => "",

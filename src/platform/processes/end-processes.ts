@@ -32,7 +32,6 @@ export interface Seen {
 
 const PAUSE_MS = { first: 5, longest: 100, factor: 1.5 };
 const KILLED_IS_GONE_WITHIN_MS = 5_000;
-const KILLED_NOW_IS_GONE_WITHIN_MS = 2_000;
 /** A program takes a moment to start, and is not recognised meanwhile; this is far more. */
 const STARTED_WITHIN_MS = 1_000;
 /** Of a fork bomb; then it is given the next pause. */
@@ -56,19 +55,6 @@ export async function endProcesses(tree: EndedTree, killAfterMs: number): Promis
     }
     const pause = growingPause(looks, PAUSE_MS);
     await delay(now < killAt ? Math.min(pause, killAt - now) : pause);
-  }
-}
-
-/** Kills at once, and blocks until the tree is gone: for callers that cannot wait otherwise. */
-export function endProcessesNow(tree: EndedTree): Process[] {
-  const sureAt = performance.now() + STARTED_WITHIN_MS;
-  const giveUpAt = performance.now() + KILLED_NOW_IS_GONE_WITHIN_MS;
-  for (let looks = 1; ; looks++) {
-    const seen = kill(tree);
-    const now = performance.now();
-    if (isOver(seen, now > sureAt)) return [];
-    if (now > giveUpAt) return [...seen.members];
-    block(growingPause(looks, { ...PAUSE_MS, first: 1 }));
   }
 }
 

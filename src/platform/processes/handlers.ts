@@ -10,7 +10,7 @@ import { Keeper, type KeptTree } from "./keeper.ts";
 import { marked, probeMarks } from "./limit-mark.ts";
 import { withoutLines } from "./line-filter.ts";
 import { type Pace, readPaced } from "./paced.ts";
-import { type EndOptions, endTree, endTreeNow, type TreeRef, treeOf } from "./process-tree.ts";
+import { type EndOptions, endTree, type TreeRef, treeOf } from "./process-tree.ts";
 
 /**
  * Running handlers. Whatever comes first decides how one ends:
@@ -94,12 +94,11 @@ export interface Handlers {
   ready?(): Promise<string | null>;
   start(command: HandlerCommand): RunningHandler;
   endTree: typeof endTree;
-  endTreeNow: typeof endTreeNow;
 }
 
 export function localHandlers(): Handlers {
   const running: Running = { leaders: new Set(), keeper: new Keeper() };
-  return { ready: probeMarks, start: (command) => start(command, running), endTree, endTreeNow };
+  return { ready: probeMarks, start: (command) => start(command, running), endTree };
 }
 
 /** All that run. */

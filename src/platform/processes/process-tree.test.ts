@@ -8,7 +8,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import { Outage } from "../../../test/support/outage.ts";
-import { endTree, endTreeNow, findTree, type TreeRef, treeOf } from "./process-tree.ts";
+import { endTree, findTree, killTree, type TreeRef, treeOf } from "./process-tree.ts";
 
 const PYTHON = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => existsSync(path));
 
@@ -195,7 +195,7 @@ test("a later process with the leader's pid is left alone, and so is its group",
   expect(findTree(ref)).toEqual([]);
   expect(await end(ref, 0)).toEqual([]);
   expect(await end(ref, 0, 1e9)).toEqual([]);
-  expect(endTreeNow(ref)).toEqual([]);
+  expect(await killTree(ref)).toEqual([]);
   expect(isAlive(stranger.pid) && isAlive(child)).toBe(true);
 });
 
@@ -205,7 +205,7 @@ test("a group whose leader is gone is left alone without a proof", async () => {
   await leader.exits();
   expect(findTree(leader.ref)).toEqual([]);
   expect(await end(leader.ref, 0)).toEqual([]);
-  expect(endTreeNow(leader.ref)).toEqual([]);
+  expect(await killTree(leader.ref)).toEqual([]);
   // Younger than the leader's end: it could be of another group that got the number.
   expect(await end({ ...leader.ref, started: "0" }, 0, 1)).toEqual([]);
   expect(isAlive(child)).toBe(true);
@@ -325,14 +325,14 @@ test("while no process can be looked at, nothing counts as gone", async () => {
   expect(isAlive(leader.pid)).toBe(false);
 });
 
-test("endTreeNow has ended everything when it returns", async () => {
+test("killTree has ended everything when it returns", async () => {
   const leader = shell(
     `trap "" TERM; sleep 1000 & echo $!
      setsid sh -c 'echo $$; i=0; while [ $i -lt 1000 ]; do sleep 1000 & i=$((i+1)); done' &
      read wait; read wait`,
   );
   const pids = await leader.prints(2);
-  expect(endTreeNow(leader.ref)).toEqual([]);
+  expect(await killTree(leader.ref)).toEqual([]);
   expect([leader.pid, ...pids].filter(isAlive)).toEqual([]);
   expect(findTree(leader.ref)).toEqual([]);
 });

@@ -1,11 +1,4 @@
-import {
-  block,
-  endProcesses,
-  endProcessesNow,
-  nameOf,
-  type Seen,
-  signal,
-} from "./end-processes.ts";
+import { block, endProcesses, nameOf, type Seen, signal } from "./end-processes.ts";
 import { limitMark } from "./limit-mark.ts";
 import {
   blind,
@@ -73,10 +66,9 @@ export async function endTree(ref: TreeRef, options: EndOptions): Promise<number
   return pidsOf(await endProcesses(tree, options.killAfterMs));
 }
 
-/** Kills at once, and blocks until the tree is gone: for callers that cannot wait otherwise. */
-export function endTreeNow(ref: TreeRef): number[] {
-  const known = new KnownMembers();
-  return pidsOf(endProcessesNow({ look: () => seenIn(ref, known) }));
+/** Kills at once. Returns what is still there, as `endTree` does. */
+export function killTree(ref: TreeRef): Promise<number[]> {
+  return endTree(ref, { killAfterMs: 0 });
 }
 
 function seenIn(ref: TreeRef, known: KnownMembers): Seen {
