@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { errno, translate, troubleOf } from "./errno.ts";
+import { errno, machineErrorOf, translate } from "./errno.ts";
 import { VivError } from "./errors.ts";
 
 const raw = (code: string, number: number) =>
@@ -8,7 +8,7 @@ const raw = (code: string, number: number) =>
 test("a quota that is used up has no name in node, and is a full disk", () => {
   const error = raw("Unknown system error -122", -122);
   expect(errno(error)).toBe("EDQUOT");
-  expect(troubleOf(error)).toBe("DISK_FULL");
+  expect(machineErrorOf(error)).toBe("DISK_FULL");
   expect(translate(error, "trying")).toMatchObject({ code: "DISK_FULL" });
 });
 
@@ -19,13 +19,13 @@ test.each([
   ["EMFILE", -24, "EXHAUSTED"],
 ])("%s is a machine error", (code, number, expected) => {
   expect(translate(raw(code, number), "trying")).toMatchObject({ code: expected });
-  expect(troubleOf(translate(raw(code, number), "trying"))).toBe(expected);
+  expect(machineErrorOf(translate(raw(code, number), "trying"))).toBe(expected);
 });
 
 test("other errors pass unchanged", () => {
   const lost = new VivError("CLAIM_LOST", "lost");
   expect(translate(lost, "trying")).toBe(lost);
-  expect(troubleOf(lost)).toBeUndefined();
-  expect(troubleOf(raw("ENOENT", -2))).toBeUndefined();
-  expect(troubleOf(undefined)).toBeUndefined();
+  expect(machineErrorOf(lost)).toBeUndefined();
+  expect(machineErrorOf(raw("ENOENT", -2))).toBeUndefined();
+  expect(machineErrorOf(undefined)).toBeUndefined();
 });

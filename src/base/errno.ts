@@ -40,7 +40,7 @@ export function ifThere<T>(act: () => T): T | null {
 }
 
 /** The code of a machine error, raw or translated; undefined for any other error. */
-export function troubleOf(error: unknown): ErrorCode | undefined {
+export function machineErrorOf(error: unknown): ErrorCode | undefined {
   if (isVivError(error)) return TROUBLES.has(error.code) ? error.code : undefined;
   return CODES[errno(error) ?? ""];
 }
@@ -49,7 +49,7 @@ const TROUBLES: ReadonlySet<ErrorCode> = new Set(Object.values(CODES));
 
 /** Turns an error of the filesystem into one that says what to do. Others pass unchanged. */
 export function translate(error: unknown, doing: string): unknown {
-  const code = isVivError(error) ? undefined : troubleOf(error);
+  const code = isVivError(error) ? undefined : machineErrorOf(error);
   if (code === undefined) return error;
   const said = (error as Error).message;
   const message: Partial<Record<ErrorCode, string>> = {

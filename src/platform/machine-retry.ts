@@ -1,4 +1,4 @@
-import { errno, troubleOf } from "../base/errno.ts";
+import { errno, machineErrorOf } from "../base/errno.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
 
@@ -55,7 +55,7 @@ export class MachineRetry {
     return this.#until(act, holds, signal, Number.POSITIVE_INFINITY).catch((error) => {
       if (!leaving.aborted || !holds(error)) throw error;
       const message = error instanceof Error ? error.message : String(error);
-      const code = troubleOf(error) ?? "DISK_FAULT";
+      const code = machineErrorOf(error) ?? "DISK_FAULT";
       throw new Unrecorded(code, message, {}, { cause: error });
     });
   }
@@ -84,7 +84,7 @@ function isHeld(error: unknown): boolean {
 
 /** An error of the machine, also as the cause of another error. */
 export function isMachineError(error: unknown): boolean {
-  return causes(error).some((each) => troubleOf(each) !== undefined);
+  return causes(error).some((each) => machineErrorOf(each) !== undefined);
 }
 
 /** The same, without errors that last until the owner or mode of a file is changed. */

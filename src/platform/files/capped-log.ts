@@ -8,7 +8,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { errno, troubleOf } from "../../base/errno.ts";
+import { errno, machineErrorOf } from "../../base/errno.ts";
 import { openSync } from "./beneath.ts";
 
 const TAIL_BYTES = 8 * 1024;
@@ -172,7 +172,7 @@ function emptied(fd: number): number {
 /** And not about the machine. */
 function isAboutFile(error: unknown): boolean {
   const isDenied = ["EACCES", "EPERM"].includes(errno(error) ?? "");
-  return isDenied || troubleOf(error) === undefined;
+  return isDenied || machineErrorOf(error) === undefined;
 }
 
 /** The last bytes of all that it took. Memory is allocated as they come, up to the limit. */

@@ -12,7 +12,7 @@ import {
 } from "node:fs";
 import { homedir } from "node:os";
 import { isAbsolute, join, resolve } from "node:path";
-import { errno as codeOf, troubleOf } from "../../base/errno.ts";
+import { errno as codeOf, machineErrorOf } from "../../base/errno.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
 
 /** Reading and writing small files that hold state, and how they fail. */
@@ -159,13 +159,13 @@ function homeOf(): string {
 export function failure(path: string, cause: unknown, remedy?: string): unknown {
   const code = codeOf(cause);
   if (isVivError(cause) || code === undefined) return cause;
-  const trouble = troubleOf(cause);
-  if (trouble === "DISK_FULL") {
+  const code = machineErrorOf(cause);
+  if (code === "DISK_FULL") {
     const message = `the disk is full, so ${path} could not be written; free some space.`;
     return new VivError("DISK_FULL", message, {}, { cause });
   }
   const message = `${path} cannot be used: ${(cause as Error).message}`;
-  if (trouble !== "READ_ONLY") return new VivError(trouble ?? "CORRUPT", message, {}, { cause });
+  if (code !== "READ_ONLY") return new VivError(code ?? "CORRUPT", message, {}, { cause });
   return new VivError("READ_ONLY", remedy ? `${message}; ${remedy}.` : message, {}, { cause });
 }
 

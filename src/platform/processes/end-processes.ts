@@ -1,5 +1,5 @@
 import { setTimeout as delay } from "node:timers/promises";
-import { troubleOf } from "../../base/errno.ts";
+import { machineErrorOf } from "../../base/errno.ts";
 import { growingPause } from "../../base/growing-pause.ts";
 import { hasProcFs, type Process, readProcess } from "./proc-fs.ts";
 
@@ -66,7 +66,7 @@ function ifPossible(look: () => Seen): Seen | null {
   try {
     return look();
   } catch (error) {
-    if (troubleOf(error) !== "EXHAUSTED") throw error;
+    if (machineErrorOf(error) !== "EXHAUSTED") throw error;
     return null;
   }
 }

@@ -2,7 +2,7 @@ import { execFile } from "node:child_process";
 import { createHash } from "node:crypto";
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
-import { errno, troubleOf } from "../../base/errno.ts";
+import { errno, machineErrorOf } from "../../base/errno.ts";
 import { findProgram, isProgram } from "./programs.ts";
 
 /**
@@ -49,7 +49,7 @@ async function probe(): Promise<string | null> {
     prlimit = program;
     return null;
   }
-  if (troubleOf(error) !== undefined) probed = undefined; // it may pass: ask again
+  if (machineErrorOf(error) !== undefined) probed = undefined; // it may pass: ask again
   return `${what}: prlimit cannot set a limit (${error?.message ?? "it has no effect"}).`;
 }
 

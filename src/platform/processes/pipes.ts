@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { closeSync, mkdtempSync, openSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { troubleOf } from "../../base/errno.ts";
+import { machineErrorOf } from "../../base/errno.ts";
 import { hasProcFs } from "./proc-fs.ts";
 
 /**
@@ -45,7 +45,7 @@ function refill(): void {
     const paths = Array.from({ length: BATCH }, (_, i) => `${folder}/${i}`);
     const { status, error } = spawnSync("mkfifo", ["-m", "600", ...paths], { stdio: "ignore" });
     // Not retried where mkfifo cannot work; an exhausted machine may recover.
-    isPossible = status === 0 || troubleOf(error) !== undefined;
+    isPossible = status === 0 || machineErrorOf(error) !== undefined;
     if (status === 0) for (const path of paths) unused.push(openSync(path, O_PATH));
   } catch {
     // No room, or too many open files: what there is must do, and sockets do without.

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readdirSync, readFileSync, readSync } from "node:fs";
 import { uptime } from "node:os";
-import { troubleOf } from "../../base/errno.ts";
+import { machineErrorOf } from "../../base/errno.ts";
 
 /** Processes in Linux's /proc. Any of them may vanish between two lines of this file. */
 
@@ -172,7 +172,7 @@ function lastPid(): number {
 }
 
 function isBlind(error: unknown): boolean {
-  return troubleOf(error) === "EXHAUSTED";
+  return machineErrorOf(error) === "EXHAUSTED";
 }
 
 function isGone(error: unknown): boolean {

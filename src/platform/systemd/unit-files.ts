@@ -1,6 +1,6 @@
 import { lstatSync, mkdirSync, readFileSync, unlinkSync } from "node:fs";
 import { dirname } from "node:path";
-import { troubleOf } from "../../base/errno.ts";
+import { machineErrorOf } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { replaceFileSynced } from "../files/atomic-write.ts";
 
@@ -47,12 +47,12 @@ function explained<T>(path: string, act: () => T): T {
 
 function failure(path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
-  const trouble = troubleOf(cause);
-  if (trouble === "DISK_FULL") {
+  const code = machineErrorOf(cause);
+  if (code === "DISK_FULL") {
     return new VivError("DISK_FULL", `the disk is full at ${path}.`, {}, { cause });
   }
-  if (trouble !== undefined) {
-    return new VivError(trouble, `${path} cannot be written: ${message}`, {}, { cause });
+  if (code !== undefined) {
+    return new VivError(code, `${path} cannot be written: ${message}`, {}, { cause });
   }
   if (code === undefined) return cause;
   return new VivError("INVALID", `${path} cannot serve as a unit file: ${message}`, {}, { cause });

@@ -1,6 +1,6 @@
 import { execFile } from "node:child_process";
 import { readFileSync, readlinkSync } from "node:fs";
-import { troubleOf } from "../../base/errno.ts";
+import { machineErrorOf } from "../../base/errno.ts";
 import { nameOf } from "../../platform/processes/end-processes.ts";
 import { blind, pidsSince, readProcess, seenAs } from "../../platform/processes/proc-fs.ts";
 import type { AskedPane, AskedPrograms, ProgramId, SeenProcess } from "../dance.ts";
@@ -90,7 +90,7 @@ export function textOf(path: string, { isSure = false } = {}): string {
   try {
     return readFileSync(path, "utf8");
   } catch (error) {
-    if (isSure && troubleOf(error) === "EXHAUSTED") throw blind();
+    if (isSure && machineErrorOf(error) === "EXHAUSTED") throw blind();
     return "";
   }
 }

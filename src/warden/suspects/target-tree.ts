@@ -1,4 +1,4 @@
-import { troubleOf } from "../../base/errno.ts";
+import { machineErrorOf } from "../../base/errno.ts";
 import { endProcesses, nameOf, type Seen } from "../../platform/processes/end-processes.ts";
 import {
   blind,
@@ -53,7 +53,7 @@ export function whyNotNow(why: () => string | null): string | null {
   try {
     return why();
   } catch (error) {
-    if (troubleOf(error) !== "EXHAUSTED") throw error;
+    if (machineErrorOf(error) !== "EXHAUSTED") throw error;
     return `${(error as Error).message}; nothing was ended`;
   }
 }

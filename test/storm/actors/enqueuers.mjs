@@ -1,7 +1,7 @@
 import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { commandTrouble } from "../machine-errors.mjs";
 import { firstJson, sleep } from "../scene.mjs";
-import { commandTrouble } from "../trouble.mjs";
 
 /**
  * Enqueuers: single commands (with and without an id), bulk, the library. After an error a client does

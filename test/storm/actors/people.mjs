@@ -9,8 +9,8 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { commandTrouble } from "../machine-errors.mjs";
 import { sleep } from "../scene.mjs";
-import { commandTrouble } from "../trouble.mjs";
 
 /** People: cancel, retry, approve, reject; reap and doctor as cron would; checkpoints. */
 

@@ -1,6 +1,6 @@
 import { appendFileSync } from "node:fs";
+import { commandTrouble } from "../machine-errors.mjs";
 import { firstJson, sleep, uptime } from "../scene.mjs";
-import { commandTrouble } from "../trouble.mjs";
 
 /**
  * A worker as a loop in a shell: viv claim, work, viv complete or viv fail, each a process of its own.

@@ -1,6 +1,6 @@
 import { createInterface } from "node:readline";
+import { workerTrouble } from "../machine-errors.mjs";
 import { sleep, uptime, within } from "../scene.mjs";
-import { workerTrouble } from "../trouble.mjs";
 
 /** `viv work`, again and again: whatever ends it, the next one begins, mostly under the same name. */
 export async function keepWorking(scene, chance, { name, concurrency, durability }) {

@@ -1,4 +1,4 @@
-import { troubleOf } from "../../../base/errno.ts";
+import { machineErrorOf } from "../../../base/errno.ts";
 import { VivError } from "../../../base/errors.ts";
 import type { AttemptRecord, Outcome } from "../../attempt.ts";
 import type { TaskState } from "../../states.ts";
@@ -55,7 +55,7 @@ export function end(run: FsRun, held: Held, ending: Ending): Ended {
       if (ending.outcome === "cancelled") letBetterEndWin(run, held, ending);
       return applyEnding(run, held, ending, false);
     } catch (error) {
-      const isTrouble = troubleOf(error) !== undefined;
+      const isTrouble = machineErrorOf(error) !== undefined;
       if (isTrouble && ending.outcome === "cancelled") withdraw(run, held, ending, error);
       throw error;
     }

@@ -10,7 +10,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
-import { errno, translate as translateTrouble, troubleOf } from "../../../base/errno.ts";
+import { errno, machineErrorOf, translate as translateTrouble } from "../../../base/errno.ts";
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { syncFolder } from "../../../platform/files/atomic-write.ts";
 import { linkSync, openSync, renameSync, unlinkSync } from "../../../platform/files/beneath.ts";
@@ -49,7 +49,7 @@ export function ignoreMachineErrors(action: () => void): void {
   try {
     action();
   } catch (error) {
-    if (troubleOf(error) === undefined) throw error;
+    if (machineErrorOf(error) === undefined) throw error;
   }
 }
 

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { troubleOf } from "../../../base/errno.ts";
+import { machineErrorOf } from "../../../base/errno.ts";
 import { PRIORITIES, type Priority } from "../../task.ts";
 import { overwrite, readDerived } from "../files/atomic.ts";
 import type { FsRun } from "../fs-run.ts";
@@ -92,7 +92,7 @@ export class LaneReader {
         overwrite(this.#cursorOf(priority), `${cursor.offset} ${cursor.name}`);
       } catch (error) {
         // A cursor saves time only; on a full disk the next reader starts further back.
-        if (troubleOf(error) !== "DISK_FULL") throw error;
+        if (machineErrorOf(error) !== "DISK_FULL") throw error;
       }
     }
   }

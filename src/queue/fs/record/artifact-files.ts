@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
-import { troubleOf } from "../../../base/errno.ts";
+import { machineErrorOf } from "../../../base/errno.ts";
 import { VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
 import { openSync } from "../../../platform/files/beneath.ts";
@@ -51,7 +51,7 @@ export function readProof(run: FsRun, rawId: string): Proof | null {
     const file = readRegular(`${run.paths.artifacts}/${id}.proof.json`, MAX_PROOF_BYTES);
     return file && (JSON.parse(file.text) as Proof);
   } catch (error) {
-    if (troubleOf(error) !== undefined) throw error;
+    if (machineErrorOf(error) !== undefined) throw error;
     return null; // a handler may write there too: a text that is no proof proves nothing
   }
 }

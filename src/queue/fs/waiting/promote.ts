@@ -1,5 +1,5 @@
 import { existsSync, type Stats } from "node:fs";
-import { troubleOf } from "../../../base/errno.ts";
+import { machineErrorOf } from "../../../base/errno.ts";
 import { isName } from "../../../base/names.ts";
 import type { Task } from "../../task.ts";
 import { readTaskOrQuarantine, reserveId } from "../enqueue/task-file.ts";
@@ -205,6 +205,6 @@ export function leaveMark(mark: string, cost: number): void {
   try {
     overwrite(mark, ".".repeat(Math.min(MOST_MS, Math.max(0, Math.round(cost)))));
   } catch (error) {
-    if (troubleOf(error) !== "DISK_FULL") throw error;
+    if (machineErrorOf(error) !== "DISK_FULL") throw error;
   }
 }
