@@ -159,13 +159,13 @@ function homeOf(): string {
 export function failure(path: string, cause: unknown, remedy?: string): unknown {
   const code = codeOf(cause);
   if (isVivError(cause) || code === undefined) return cause;
-  const code = machineErrorOf(cause);
-  if (code === "DISK_FULL") {
+  const known = machineErrorOf(cause);
+  if (known === "DISK_FULL") {
     const message = `the disk is full, so ${path} could not be written; free some space.`;
     return new VivError("DISK_FULL", message, {}, { cause });
   }
   const message = `${path} cannot be used: ${(cause as Error).message}`;
-  if (code !== "READ_ONLY") return new VivError(code ?? "CORRUPT", message, {}, { cause });
+  if (known !== "READ_ONLY") return new VivError(known ?? "CORRUPT", message, {}, { cause });
   return new VivError("READ_ONLY", remedy ? `${message}; ${remedy}.` : message, {}, { cause });
 }
 

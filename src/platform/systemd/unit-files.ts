@@ -47,13 +47,13 @@ function explained<T>(path: string, act: () => T): T {
 
 function failure(path: string, cause: unknown): unknown {
   const { code, message } = cause as NodeJS.ErrnoException;
-  const code = machineErrorOf(cause);
-  if (code === "DISK_FULL") {
+  const known = machineErrorOf(cause);
+  if (known === "DISK_FULL") {
     return new VivError("DISK_FULL", `the disk is full at ${path}.`, {}, { cause });
   }
-  if (code !== undefined) {
-    return new VivError(code, `${path} cannot be written: ${message}`, {}, { cause });
+  if (known !== undefined) {
+    return new VivError(known, `${path} cannot be written: ${message}`, {}, { cause });
   }
-  if (code === undefined) return cause;
+  if (known === undefined) return cause;
   return new VivError("INVALID", `${path} cannot serve as a unit file: ${message}`, {}, { cause });
 }
