@@ -54,6 +54,6 @@ function failure(path: string, cause: unknown): unknown {
   if (known !== undefined) {
     return new VivError(known, `${path} cannot be written: ${message}`, {}, { cause });
   }
-  if (known === undefined) return cause;
+  if (code === undefined) return cause;
   return new VivError("INVALID", `${path} cannot serve as a unit file: ${message}`, {}, { cause });
 }
