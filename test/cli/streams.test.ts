@@ -75,26 +75,19 @@ describe("watch", () => {
   it("--until-idle ends when the last task does, and has told every step", async () => {
     await claimed("t.1");
     await say("enqueue", "--type", "job", "--id", "t.2", "--depends-on", "t.1");
-    let next = (_: string) => {};
-    const told = () =>
-      within(
-        "a line",
-        new Promise<string>((resolve) => {
-          next = resolve;
-        }),
-      );
-    const stands = told();
-    const watching = cli(["watch", "--until-idle"], { ...around, onStdout: (text) => next(text) });
-    // With its first line the watch stands.
-    expect(await stands).toMatch(/^waiting 1 {2}pending 0 {2}claimed 1 /);
-    const step = async (...args: string[]) => {
-      const line = told();
-      await say(...args);
-      await line;
+    let shown = "";
+    const onStdout = (text: string) => {
+      shown += text;
     };
-    await step("complete", "t.1", "--worker", "w1");
-    await step("claim", "--worker", "w2");
-    await step("fail", "t.2", "--worker", "w2");
+    const watching = cli(["watch", "--until-idle"], { ...around, onStdout });
+    const shows = (text: string) => until(text, () => shown.includes(text));
+    // With its first line the watch stands.
+    await shows("waiting 1  pending 0  claimed 1 ");
+    await say("complete", "t.1", "--worker", "w1");
+    await shows("t.2  waiting → pending");
+    await say("claim", "--worker", "w2");
+    await shows("t.2  pending → claimed");
+    await say("fail", "t.2", "--worker", "w2");
     const { status, stdout, stderr } = await within("watch ends", watching);
     expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
     const lines = stdout.trimEnd().split("\n").slice(1);

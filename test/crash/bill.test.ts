@@ -80,7 +80,7 @@ test("what codex wrote until it was ended is counted when the claim is taken bac
   const tokens = new Set(
     ledger().flatMap(({ event, token }) => (event === "claimed" ? [token] : [])),
   );
-  expect(tokens.size).toBe(2);
+  expect(tokens.size, stdout + stderr + JSON.stringify(ledger())).toBe(2);
   const bills = ledger().filter(({ event }) => event === "usage");
   const [dead] = tokens;
   expect(bills.find(({ token }) => token === dead)).toMatchObject({ usd: 30, worker: "w1" });
