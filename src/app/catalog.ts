@@ -9,6 +9,7 @@ const fleet = () => import("../fleet/cli.ts");
 const gate = () => import("../gate/cli.ts");
 const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
+const overviewWhy = () => import("../overview/why.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
@@ -72,7 +73,7 @@ const commands: readonly CatalogEntry[] = [
   entry("ls", "tasks and counts", "looking", overview),
   entry("show", "everything about one task", "looking", overview),
   entry("tree", "tasks and their children", "looking", overview),
-  entry("why", "why a task is not moving", "looking", overview),
+  entry("why", "why a task is not moving", "looking", overviewWhy),
   entry("status", "the run's checkpoint and workers", "looking", status),
   entry("watch", "changes as they happen", "looking", overview),
   entry("logs", "the log of a task", "looking", queueTasks),

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Context } from "../operation/operation.ts";
-import { ls, show, status, why } from "../overview/operations.ts";
+import { ls, show, status } from "../overview/operations.ts";
+import { why } from "../overview/why.ts";
 import { claim, complete, fail, heartbeat, release } from "../queue/operations/claims.ts";
 import { doctor, init, reap } from "../queue/operations/maintenance.ts";
 import { approve, cancel, enqueue, reject, retry } from "../queue/operations/tasks.ts";

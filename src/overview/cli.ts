@@ -10,7 +10,7 @@ import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
 import type { Counts } from "../queue/store.ts";
-import { ls, show, status, tree, type WatchEvent, watch, why } from "./operations.ts";
+import { ls, show, status, tree, type WatchEvent, watch } from "./operations.ts";
 
 const lsCommand: Command = {
   op: ls,
@@ -192,23 +192,6 @@ function drawn(root: Node, term: Term): string[] {
   return lines;
 }
 
-const whyCommand: Command = {
-  op: why,
-  positionals: [{ key: "id" }],
-  examples: [["viv why t.1", "every reason, each with the command that would change it"]],
-  human: (output: z.output<typeof why.output>, term) => {
-    const { color } = term;
-    const lines = [`${color.bold(output.id)} is ${paintState(output.state, term)}`];
-    output.reasons.forEach((reason, i) => {
-      lines.push(`  ${i + 1}. ${plain(reason.text)}`);
-      if (reason.command) lines.push(`     ${color.cyan(plain(reason.command))}`);
-    });
-    if (output.reasons.length === 0)
-      lines.push("  nothing holds it back; it will move in a moment");
-    return lines.join("\n");
-  },
-};
-
 const CHECKPOINT = ["summary", "next_step", "next_task_id", "risk", "current_worker", "timestamp"];
 
 const statusCommand: Command = {
@@ -288,5 +271,4 @@ export const commands = {
   status: statusCommand,
   tree: treeCommand,
   watch: watchCommand,
-  why: whyCommand,
 } satisfies Record<string, Command>;

@@ -3,9 +3,6 @@ import { VivError } from "../base/errors.ts";
 import { parseUserObject } from "../base/user-json.ts";
 import { accountState } from "../engines/accounts/account.ts";
 import { type AccountsInUse, accountsInUse, closedAccounts } from "../engines/accounts/accounts.ts";
-import { engineFor, routedEnginesSection } from "../engines/config-engine.ts";
-import { budgetSection } from "../engines/costs/config-costs.ts";
-import { gatePort } from "../gate/operations.ts";
 import { flag, list, text } from "../operation/fields.ts";
 import type { Nothing } from "../operation/operation.ts";
 import type { Proof } from "../queue/attempt.ts";
@@ -14,11 +11,9 @@ import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/s
 import { TASK_STATES } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority } from "../queue/task.ts";
-import { limitsSection } from "../work/config-route.ts";
 import { WORK_SITE } from "../work/host.ts";
-import { REASON_CODES } from "../work/why.ts";
 
-const taskId = z.string().check(z.describe("the task"));
+export const taskId = z.string().check(z.describe("the task"));
 
 export const ls = defineRunOperation({
   name: "ls",
@@ -201,54 +196,6 @@ function eldest(id: string, parentOf: ReadonlyMap<string, string>): string {
     at = up;
   }
   return at;
-}
-
-export const why = defineRunOperation({
-  name: "why",
-  summary: "why a task is not moving, and the commands that would change it",
-  access: "read",
-  input: z.strictObject({ id: taskId }),
-  output: z.object({
-    id: z.string(),
-    state: anyState,
-    since: z.string(),
-    reasons: z.array(
-      z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) }),
-    ),
-  }),
-  async run(context, { id }) {
-    const { of: accountOf } = await accountsInUse(context);
-    const { whyTask } = await import("../work/why.ts");
-    return whyTask(context.store, id, context.now(), {
-      accountOf,
-      budgetOf: await usedUpBudget(context),
-      gateOf: await fullGate(context),
-      reviewLimit: context.here.config?.section(limitsSection).review,
-    });
-  },
-});
-
-/** The gate is read only where an engine is used. */
-async function fullGate({ here: { config }, use }: RunContext) {
-  const routes = [...(config?.section(routedEnginesSection).values() ?? [])];
-  if (!config || !routes.some(({ engine }) => engine)) return () => null;
-  const { machine } = await use(gatePort);
-  if (machine.room() !== 0) return () => null;
-  const { max, holders, queue } = machine.view();
-  if (max === null) return () => null; // it was lifted meanwhile
-  const full = { max, holders: holders.length, waiting: queue.length };
-  return (type: string) => (engineFor(config, type) ? full : null);
-}
-
-/** The ledger is read only where a budget is set. */
-async function usedUpBudget({ here: { config }, store, now }: RunContext) {
-  const budget = config?.section(budgetSection);
-  if (!config || !budget || ![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens))
-    return () => null;
-  const { SharedBudget } = await import("../engines/costs/shared-budget.ts");
-  const spending = new SharedBudget(store, now);
-  await spending.refresh();
-  return (type: string) => (engineFor(config, type) ? spending.usedUp(budget, type) : null);
 }
 
 export const status = defineRunOperation({

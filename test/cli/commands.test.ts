@@ -9,7 +9,8 @@ import {
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import type * as z from "zod/mini";
-import { ls, show, status, why } from "../../src/overview/operations.ts";
+import { ls, show, status } from "../../src/overview/operations.ts";
+import { why } from "../../src/overview/why.ts";
 import { claim, complete, fail, heartbeat, release } from "../../src/queue/operations/claims.ts";
 import { doctor, init, reap } from "../../src/queue/operations/maintenance.ts";
 import { approve, cancel, enqueue, reject, retry } from "../../src/queue/operations/tasks.ts";

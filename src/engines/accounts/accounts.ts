@@ -1,6 +1,5 @@
 import { isName } from "../../base/names.ts";
 import { type Context, definePort } from "../../operation/operation.ts";
-import { engineFor, routedEnginesSection } from "../config-engine.ts";
 import { type AccountState, accountOfRoute } from "./account.ts";
 import type { Closing } from "./account-policy.ts";
 
@@ -32,9 +31,12 @@ export interface AccountsInUse {
 /** Each is read once; without a route that names one, nothing is loaded. */
 export async function accountsInUse({ here, use }: Context): Promise<AccountsInUse> {
   const { config } = here;
-  const routes = config?.section(routedEnginesSection).values() ?? [];
-  const names = [...routes].map(accountOfRoute).filter(isName);
-  if (config === undefined || names.length === 0) return { of: () => null, all: [] };
+  if (config === undefined) return { of: () => null, all: [] };
+  const { engineFor, routedEnginesSection } = await import("../config-engine.ts");
+  const names = [...config.section(routedEnginesSection).values()]
+    .map(accountOfRoute)
+    .filter(isName);
+  if (names.length === 0) return { of: () => null, all: [] };
   const gates = await use(accountsPort);
   const states = new Map([...new Set(names)].map((name) => [name, gates.read(name)]));
   return {

@@ -1,0 +1,81 @@
+import * as z from "zod/mini";
+import { accountsInUse } from "../engines/accounts/accounts.ts";
+import { engineFor, routedEnginesSection } from "../engines/config-engine.ts";
+import { budgetSection } from "../engines/costs/config-costs.ts";
+import { gatePort } from "../gate/operations.ts";
+import type { Command } from "../operation/command.ts";
+import { plain } from "../operation/term.ts";
+import { paintState } from "../queue/cli/paint.ts";
+import { defineRunOperation, type RunContext } from "../queue/operation.ts";
+import { anyState } from "../queue/schemas.ts";
+import { limitsSection } from "../work/config-route.ts";
+import { REASON_CODES, whyTask } from "../work/why.ts";
+import { taskId } from "./operations.ts";
+
+/** `viv why`, apart from the other commands: it alone looks at routes, budgets and the gate. */
+
+export const why = defineRunOperation({
+  name: "why",
+  summary: "why a task is not moving, and the commands that would change it",
+  access: "read",
+  input: z.strictObject({ id: taskId }),
+  output: z.object({
+    id: z.string(),
+    state: anyState,
+    since: z.string(),
+    reasons: z.array(
+      z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) }),
+    ),
+  }),
+  async run(context, { id }) {
+    const { of: accountOf } = await accountsInUse(context);
+    return whyTask(context.store, id, context.now(), {
+      accountOf,
+      budgetOf: await usedUpBudget(context),
+      gateOf: await fullGate(context),
+      reviewLimit: context.here.config?.section(limitsSection).review,
+    });
+  },
+});
+
+/** The gate is read only where an engine is used. */
+async function fullGate({ here: { config }, use }: RunContext) {
+  const routes = [...(config?.section(routedEnginesSection).values() ?? [])];
+  if (!config || !routes.some(({ engine }) => engine)) return () => null;
+  const { machine } = await use(gatePort);
+  if (machine.room() !== 0) return () => null;
+  const { max, holders, queue } = machine.view();
+  if (max === null) return () => null; // it was lifted meanwhile
+  const full = { max, holders: holders.length, waiting: queue.length };
+  return (type: string) => (engineFor(config, type) ? full : null);
+}
+
+/** The ledger is read only where a budget is set. */
+async function usedUpBudget({ here: { config }, store, now }: RunContext) {
+  const budget = config?.section(budgetSection);
+  if (!config || !budget || ![budget.run, budget.day].some(({ usd, tokens }) => usd ?? tokens))
+    return () => null;
+  const { SharedBudget } = await import("../engines/costs/shared-budget.ts");
+  const spending = new SharedBudget(store, now);
+  await spending.refresh();
+  return (type: string) => (engineFor(config, type) ? spending.usedUp(budget, type) : null);
+}
+
+const whyCommand: Command = {
+  op: why,
+  positionals: [{ key: "id" }],
+  examples: [["viv why t.1", "every reason, each with the command that would change it"]],
+  human: (output: z.output<typeof why.output>, term) => {
+    const { color } = term;
+    const lines = [`${color.bold(output.id)} is ${paintState(output.state, term)}`];
+    output.reasons.forEach((reason, i) => {
+      lines.push(`  ${i + 1}. ${plain(reason.text)}`);
+      if (reason.command) lines.push(`     ${color.cyan(plain(reason.command))}`);
+    });
+    if (output.reasons.length === 0)
+      lines.push("  nothing holds it back; it will move in a moment");
+    return lines.join("\n");
+  },
+};
+
+export const commands = { why: whyCommand };
