@@ -158,7 +158,7 @@ export function parseAccount(text: string, account: string): AccountState {
     trouble: undefined,
     ...(file.state === "closed" ? {} : { until: null }),
     ...(file.state === "open"
-      ? { reason: null, since: time.safeParse(file.since).data ?? null }
+      ? { reason: null, message: "", todo: "", since: time.safeParse(file.since).data ?? null }
       : {}),
   });
   if (state.success) return state.data;

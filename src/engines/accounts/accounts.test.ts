@@ -207,6 +207,8 @@ describe("a file that cannot be used", () => {
     expect(accounts.read("main")).toMatchObject({ state: "closed", message: "", failures: 0 });
     write("main", `{"state":"closed","reason":"unavailable",${times},"by":{"run":"/r"}}`);
     expect(accounts.read("main").by).toEqual({ run: "/r", worker: "", task: "" });
+    write("main", `{"state":"open","reason":"quota",${times},"message":"m","todo":"t"}`);
+    expect(accounts.read("main")).toMatchObject({ state: "open", message: "", todo: "" });
   });
 });
 
