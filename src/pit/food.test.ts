@@ -61,6 +61,12 @@ It is for Anna.
     expect(text).not.toContain("details");
   });
 
+  test("a line ends with a line feed only", () => {
+    const task = make({ payload: { task: "a\u2028b\nc\u2029d", text: "e" } });
+    expect(foodOf(task)).toContain("- **task:** a\u2028b\n  c\u2029d\n");
+    expect(back(foodOf(task), ID)).toEqual(task);
+  });
+
   test("words for a person stay words", () => {
     const task = make({ review: true, payload: { task: "x", done_when: "The keeper likes it." } });
     expect(foodOf(task)).toContain("- **done-when:** The keeper likes it.\n");

@@ -280,4 +280,5 @@ function proofOf(command: string): string {
 
 const indented = (text: string) => lines(text).slice(2);
 
-const lines = (text: string) => text.replace(/^(?=[^\n])/gm, "  ");
+/** With the flag m, ^ would also stand behind U+2028, where no line of a food begins. */
+const lines = (text: string) => text.replace(/(?<=^|\n)(?=[^\n])/g, "  ");

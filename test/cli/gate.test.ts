@@ -87,6 +87,13 @@ describe("viv gate", () => {
     expect(await say("gate", "--max", "2")).toBe("the machine's gate: 0 of 2 slots taken\n");
   });
 
+  it("reports a folder that cannot be written", async () => {
+    mkdirSync(state);
+    writeFileSync(join(state, "gate"), "a file");
+    const { status, stderr } = await cli(["gate", "--max", "1"], around);
+    expect([status, stderr]).toEqual([5, expect.stringContaining(join(state, "gate"))]);
+  });
+
   it("has help", async () => {
     const text = await say("gate", "--help");
     for (const word of ["--max", "--state", "viv gate --max none"]) expect(text).toContain(word);

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
-import { parseRecord } from "../../base/json.ts";
+import { isRecord, parseRecord } from "../../base/json.ts";
 import type { EngineRoute } from "../config-engine.ts";
 
 /**
@@ -25,11 +25,13 @@ const by = z.union([
 ]);
 export type AccountBy = z.output<typeof by>;
 
-const base = {
-  account: z.string(),
+const account = z.string();
+const texts = {
   message: z.string(),
   /** What a person should do about it. */
   todo: z.string(),
+};
+const record = {
   by: z.nullable(by),
   /** Closings in a row without a success in between. */
   failures: z.int().check(z.gte(0)),
@@ -37,28 +39,35 @@ const base = {
   trouble: z.optional(z.string()),
 };
 
+/** The order of the keys is that of the output. */
 export const accountState = z.discriminatedUnion("state", [
   z.object({
-    ...base,
+    account,
     state: z.literal("open"),
     reason: z.null(),
     until: z.null(),
+    ...texts,
     /** Null: it was never closed. */
     since: z.nullable(time),
+    ...record,
   }),
   z.object({
-    ...base,
+    account,
+    ...record,
     state: z.literal("closed"),
     reason: z.enum(CLOSING_REASONS),
     until: time,
     since: time,
+    ...texts,
   }),
   z.object({
-    ...base,
+    account,
+    ...record,
     state: z.literal("parked"),
     reason: z.enum(PARKING_REASONS),
     until: z.null(),
     since: time,
+    ...texts,
   }),
 ]);
 export type AccountState = z.output<typeof accountState>;
@@ -142,14 +151,14 @@ export function parseAccount(text: string, account: string): AccountState {
   const state = accountState.safeParse({
     ...file,
     account,
-    message: base.message.safeParse(file.message).data ?? "",
-    todo: base.todo.safeParse(file.todo).data ?? "",
-    by: by.safeParse(file.by).data ?? null,
-    failures: base.failures.safeParse(file.failures).data ?? 0,
+    message: texts.message.safeParse(file.message).data ?? "",
+    todo: texts.todo.safeParse(file.todo).data ?? "",
+    by: by.safeParse(isRecord(file.by) && { worker: "", task: "", ...file.by }).data ?? null,
+    failures: record.failures.safeParse(file.failures).data ?? 0,
     trouble: undefined,
     ...(file.state === "closed" ? {} : { until: null }),
     ...(file.state === "open"
-      ? { reason: null, since: time.safeParse(file.since).data ?? null }
+      ? { reason: null, message: "", todo: "", since: time.safeParse(file.since).data ?? null }
       : {}),
   });
   if (state.success) return state.data;

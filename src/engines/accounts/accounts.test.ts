@@ -205,7 +205,26 @@ describe("a file that cannot be used", () => {
     const times = `"since":"2026-11-15T11:00:00Z","until":"2026-11-15T13:00:00Z"`;
     write("main", `{"state":"closed","reason":"by_hand",${times},"more":1,"failures":-3}`);
     expect(accounts.read("main")).toMatchObject({ state: "closed", message: "", failures: 0 });
+    write("main", `{"state":"closed","reason":"unavailable",${times},"by":{"run":"/r"}}`);
+    expect(accounts.read("main").by).toEqual({ run: "/r", worker: "", task: "" });
+    write("main", `{"state":"open","reason":"quota",${times},"message":"m","todo":"t"}`);
+    expect(accounts.read("main")).toMatchObject({ state: "open", message: "", todo: "" });
   });
+});
+
+test("the keys of an account have one order", async () => {
+  const { accounts, write } = scene();
+  const keys = () => Object.keys(JSON.parse(JSON.stringify(accounts.read("main")))).join(" ");
+  await accounts.close("main", closing());
+  const closed = "account by failures state reason until since message todo";
+  expect(keys()).toBe(closed);
+  await accounts.close("main", closing({ reason: "quota" }));
+  expect(keys()).toBe(closed);
+  await accounts.open("main", "pia");
+  const open = "account state reason until message todo since by failures";
+  expect(keys()).toBe(open);
+  write("main", "{");
+  expect(keys()).toBe(`${open} trouble`);
 });
 
 test.each([1, 2, 3, 4, 5, 6])(
