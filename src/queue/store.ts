@@ -400,8 +400,8 @@ export interface RunRecord {
   readonly workspaces: string;
   readonly artifacts: Artifacts;
   /**
-   * The task's log, in pieces; none when there is no log. With `follow`, goes on until the signal,
-   * or while the task is claimed.
+   * The task's log, in pieces; none when there is no log. With `follow`, goes on until the task is
+   * done, failed, in review or gone, or the signal comes.
    */
   log(id: string, options?: { follow?: boolean; signal?: AbortSignal }): AsyncIterable<string>;
   /** The last run of the task's `done_when`; null when it has not run. */

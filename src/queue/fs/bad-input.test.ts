@@ -251,6 +251,14 @@ describe("foreign files in pending/", () => {
     expect(lines).toEqual(["quarantined"]);
   });
 
+  test("a finished task that cannot be read is shown with the reason, after its history", async () => {
+    const { store, path } = await newRun();
+    writeFileSync(join(path, "failed/a.json"), "{half");
+    const shown = JSON.parse(JSON.stringify(await store.show("a")));
+    expect(Object.keys(shown)).toEqual(["id", "state", "task", "since", "history", "reason"]);
+    expect(shown).toMatchObject({ task: null, reason: expect.stringMatching(/^not JSON/) });
+  });
+
   test("a second one of the same name goes beside the first", async () => {
     const { store, path } = await newRun();
     for (const text of ["{one", "{two", "{three"]) {

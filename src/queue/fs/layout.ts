@@ -61,7 +61,7 @@ export interface Layout {
 }
 
 /** swarm-lib's layout: JSON, a folder for each state and for each worker. */
-const RUN_LAYOUT: Layout = {
+export const RUN_LAYOUT: Layout = {
   kind: "run",
   folders: {
     waiting: "waiting",

@@ -13,7 +13,15 @@ import { NoteFiles } from "./files/note-files.ts";
 import { Syncs } from "./files/syncs.ts";
 import { type FsRun, newMemo, uniqueName } from "./fs-run.ts";
 import { LaneWriter } from "./lanes/lanes.ts";
-import { below, foldersOf, type LayoutOffer, type Paths, pathsOf, RUN_OFFER } from "./layout.ts";
+import {
+  below,
+  foldersOf,
+  type LayoutOffer,
+  type Paths,
+  pathsOf,
+  RUN_LAYOUT,
+  RUN_OFFER,
+} from "./layout.ts";
 import { LedgerWriter } from "./record/ledger-files.ts";
 import { noteBoot, recoverIfLost, recoverInTurn } from "./record/recover.ts";
 import { createStatus, readStatusLeniently } from "./record/status-file.ts";
@@ -44,7 +52,16 @@ export async function openFsRun(
     throw new VivError("INVALID", "the path of a run must be a non-empty text without NUL.");
   }
   try {
-    const found = await find(path, options, [RUN_OFFER, ...layouts]);
+    const offers = [RUN_OFFER, ...layouts];
+    const made: string[] = [];
+    let layout = RUN_LAYOUT;
+    let place = find(path, options, offers, made);
+    while (place.offer.kind !== layout.kind) {
+      layout = await place.offer.load();
+      // From the last look until the folders are made, no other call may make another kind of run.
+      place = find(path, options, offers, made);
+    }
+    const found = { paths: pathsOf(place.root, layout), isNew: place.isNew, made };
     const { durability = "safe", readOnly = false } = options;
     const links = durability === "safe" && !readOnly ? "strict" : "loose";
     guard(found.paths.root, links);
@@ -69,31 +86,30 @@ interface Found {
   made: string[];
 }
 
-async function find(
+function find(
   path: string,
   options: OpenOptions,
   layouts: readonly LayoutOffer[],
-): Promise<Found> {
-  const made: string[] = [];
+  made: string[],
+): { root: string; offer: LayoutOffer; isNew: boolean } {
   const { layout: kind = RUN_OFFER.kind } = options;
   const wanted = layouts.find((one) => one.kind === kind);
   if (wanted === undefined)
     throw new VivError("INVALID", `unknown layout ${JSON.stringify(kind)}.`);
   const root = options.create ? makeRoot(path, wanted, made) : findRoot(path, wanted);
-  const found = layoutAt(root, layouts) ?? wanted;
-  if (options.layout !== undefined && options.layout !== found.kind) {
-    const sign = `it has a ${found.signs[0]}/ folder`;
-    throw invalid(path, `${path} is a ${found.kind} already (${sign}); choose another folder.`);
+  const offer = layoutAt(root, layouts) ?? wanted;
+  if (options.layout !== undefined && options.layout !== offer.kind) {
+    const sign = `it has a ${offer.signs[0]}/ folder`;
+    throw invalid(path, `${path} is a ${offer.kind} already (${sign}); choose another folder.`);
   }
-  const paths = pathsOf(root, await found.load());
-  const isNew = statIfThere(paths.state.pending) === undefined;
+  const isNew = statIfThere(join(root, offer.signs[0])) === undefined;
   if (isNew && !options.create) {
     const kinds = options.layout === undefined ? layouts : [wanted];
     const missing = kinds.map((one) => `not a ${one.kind} (no ${one.signs[0]}/ folder)`);
     const message = `${path} is ${missing.join(" and ")}; ${wanted.howToMake(path)}`;
     throw new VivError("RUN_NOT_FOUND", message, { path });
   }
-  return { paths, isNew, made };
+  return { root, offer, isNew };
 }
 
 function invalid(path: string, message: string): VivError {

@@ -41,16 +41,18 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
   if (place === null) return showQuarantined(run, id);
   const stats = statIfThere(place.path);
   const { state, worker } = place;
+  const { task, reason } = readTaskAt(run, place.path, id);
   const history = readHistory(run, id);
   return {
     id,
     state,
-    ...readTaskAt(run, place.path, id),
+    task,
     since: stats ? changedAt(stats) : nowIso(run),
     history: history.length > 0 ? history : attemptsFromLedger(run, id),
     worker,
     token: worker && stats ? tokenOf(stats) : undefined,
     process: worker ? processOf(run, id) : undefined,
+    reason,
   };
 }
 

@@ -1,4 +1,4 @@
-import { EventEmitter } from "node:events";
+import { EventEmitter, once } from "node:events";
 import fs, { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
@@ -222,5 +222,43 @@ describe("many tasks and subscribers", () => {
       expect(change).toMatchObject({ to: "pending" });
     expect(watched.filter((folder) => folder === join(path, "pending"))).toHaveLength(1);
     expect(listed.filter((folder) => folder.endsWith("/done"))).toEqual([]);
+  });
+
+  test("a reader that leaves during a rescan leaves no watch behind", async () => {
+    const notify = new Map<string, (...event: string[]) => void>();
+    const open = new Set<string>();
+    watchWith((folder, _, act) => {
+      notify.set(folder, act);
+      open.add(folder);
+      return Object.assign(new EventEmitter(), { close: () => open.delete(folder) });
+    });
+    const { path, store } = await newRun();
+    const rescan = new EventEmitter();
+    const begun = once(rescan, "begun");
+    const released = once(rescan, "released");
+    const { readdir } = fs.promises;
+    fs.promises.readdir = (async (folder: string) => {
+      if (!folder.startsWith(path)) return []; // a watch of an earlier test
+      rescan.emit("begun");
+      await released;
+      return fs.readdirSync(folder);
+    }) as typeof readdir;
+    syncBuiltinESMExports();
+    onTestFinished(() => {
+      fs.promises.readdir = readdir;
+      syncBuiltinESMExports();
+    });
+    const reader = store.watch({ rescanMs: 10 })[Symbol.asyncIterator]();
+    const change = reader.next();
+    await store.enqueue({ id: "a", type: "t" });
+    notify.get(join(path, "pending"))?.("rename", "a.json");
+    expect(await within("a change", change)).toMatchObject({ value: { id: "a" } });
+    await within("a rescan", begun);
+    mkdirSync(join(path, "claimed/w"));
+    notify.get(join(path, "claimed"))?.("rename", "w");
+    await reader.return?.();
+    rescan.emit("released");
+    for (let n = 0; n < 20; n++) await new Promise(setImmediate);
+    expect([...open].filter((folder) => folder.startsWith(path))).toEqual([]);
   });
 });

@@ -124,7 +124,6 @@ class RunWatch {
   readonly #suspects = new Map<string, TaskState>();
   readonly #ledger: LedgerFollower;
   #isLedgerNews = false;
-  #areWorkersNew = false;
   #soon: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
   #rescanning: Promise<void> | null = null;
@@ -179,8 +178,11 @@ class RunWatch {
       if (state !== "claimed" || isFlat) this.#follow(paths.state[state], state);
     }
     const onWorkers = () => {
-      this.#areWorkersNew = true;
-      this.#lookSoon();
+      try {
+        this.#followWorkers();
+      } catch {
+        // The next rescan tries again.
+      }
     };
     const onLedger = () => {
       this.#isLedgerNews = true;
@@ -218,7 +220,6 @@ class RunWatch {
     for (const worker of claimWorkers(paths)) {
       if (isName(worker)) this.#follow(folderOf(paths, worker), "claimed");
     }
-    this.#areWorkersNew = false;
   }
 
   #lookSoon(): void {
@@ -234,7 +235,6 @@ class RunWatch {
 
   /** After an error, the rest stays to be looked at. */
   #look(): void {
-    if (this.#areWorkersNew) this.#followWorkers();
     for (const [id, hint] of [...this.#suspects]) {
       this.#lookAt(id, hint);
       this.#suspects.delete(id);
