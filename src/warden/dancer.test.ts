@@ -36,6 +36,19 @@ test("after an error before the first signal it looks again, then executes", asy
   expect(fake.verdict("toast")).toBe("executed");
 });
 
+test("after an error before the first signal, a paused pool executes nothing until it is resumed", async () => {
+  const { fake, toast } = await failsBeforeTheSignal();
+  const now = () => fake.world.clock.now();
+  fake.files.pause({ since: new Date(now()).toISOString(), by: "pia", why: "a mistake" });
+  await fake.pass(600_000);
+  expect(toast.signalled).toEqual([]);
+  expect(fake.files.receipts()).toEqual([]);
+  fake.files.resume(now());
+  await fake.pass(60_000);
+  expect(toast.signalled).toHaveLength(1);
+  expect(fake.verdict("toast")).toBe("executed");
+});
+
 test("the stream reports a withdrawn warrant once, in a dance and in the queue", async () => {
   const fake = new FakeWarden();
   fake.settings = { ...SETTINGS, pool: 1 };

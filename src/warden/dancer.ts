@@ -44,6 +44,8 @@ export class Dancer extends DanceRun {
   /** The pause that this process has announced. */
   #heldSince: string | null = null;
   #isOver = false;
+  /** An error came before the first signal: a pause of the pool since the decision counts. */
+  #isDelayed = false;
   /** It may have been signalled before a restart. */
   readonly #isResumed: boolean;
 
@@ -216,12 +218,15 @@ export class Dancer extends DanceRun {
   async #execute(): Promise<void> {
     let last: LastLook;
     try {
+      if (this.#isDelayed && this.#pool.isRevoked()) return this.sleeper.pause(LOOK_AGAIN_MS);
       last = await lastLook(this, this.#suspect, this.#isResumed);
     } catch (error) {
       if (this.#isResumed) throw error;
       // Nothing is signalled yet. A restart from disk would take it for signalled.
       this.warn(error as Error);
-      return this.sleeper.pause(LOOK_AGAIN_MS);
+      this.#isDelayed = true;
+      if (this.requested !== "stopped") await this.sleeper.pause(LOOK_AGAIN_MS);
+      return;
     }
     this.#suspect = last.suspect;
     const ending = last.reprieve ?? (await execute(this, last, this.#isResumed));
