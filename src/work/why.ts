@@ -221,7 +221,7 @@ function timeReasons(facts: WhyFacts): Reason[] {
 
 function budgetReason({ budget }: WhyFacts): Reason | null {
   if (!budget) return null;
-  const wait = budget.isShared ? "wait until they end, or " : "";
+  const wait = budget.isShared ? "wait until those attempts end, or " : "";
   const text = `${budget.text}; ${wait}raise it in viv.toml and start the worker anew`;
   return reason("budget_used_up", text, "viv costs");
 }

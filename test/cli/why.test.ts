@@ -476,7 +476,7 @@ describe("what is up to people", () => {
     const [reason] = (await why("t.2")).reasons;
     expect(reason).toMatchObject({ code: "budget_used_up", command: "viv costs" });
     expect(reason?.text).toContain(
-      "the budget of this run is reserved: $0.10 of $1.00, $0.80 reserved by others, and an attempt may cost $1.00; wait until they end",
+      "the budget of this run is reserved: $0.10 of $1.00, $0.80 reserved by others, and an attempt may cost $1.00; wait until those attempts end",
     );
   });
 });

@@ -10,8 +10,10 @@ import { hasProcFs, type Process, readProcess } from "./proc-fs.ts";
  * this process and others that must survive.
  */
 export interface EndedTree {
-  /** Throws EXHAUSTED while it cannot look; the end is then not reported before it can. */
+  /** Throws EXHAUSTED while it cannot look. */
   look(): Seen;
+  /** Rejects then (EXHAUSTED), instead of waiting until it can look. */
+  rejectsBlind?: boolean;
   /** Killed before the others are asked to end. */
   isFirst?(one: Process): boolean;
   /** Sends SIGTERM to a whole group in one call, if no member got it before. */
@@ -46,7 +48,7 @@ export async function endProcesses(tree: EndedTree, killAfterMs: number): Promis
   let emptyLooks = 0;
   for (let looks = 1; ; looks++) {
     const now = performance.now();
-    const seen = ifPossible(() => (now < killAt ? ask(tree, asked) : kill(tree)));
+    const seen = ifPossible(tree, () => (now < killAt ? ask(tree, asked) : kill(tree)));
     if (seen !== null) {
       if (now >= killAt) giveUpAt = Math.min(giveUpAt, now + KILLED_IS_GONE_WITHIN_MS);
       emptyLooks = isOver(seen, now > sureAt) ? emptyLooks + 1 : 0;
@@ -62,11 +64,11 @@ function isOver({ members, isUnsure }: Seen, isSure: boolean): boolean {
   return members.length === 0 && (!isUnsure || isSure);
 }
 
-function ifPossible(look: () => Seen): Seen | null {
+function ifPossible({ rejectsBlind }: EndedTree, look: () => Seen): Seen | null {
   try {
     return look();
   } catch (error) {
-    if (machineErrorOf(error) !== "EXHAUSTED") throw error;
+    if (rejectsBlind || machineErrorOf(error) !== "EXHAUSTED") throw error;
     return null;
   }
 }

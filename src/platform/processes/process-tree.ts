@@ -55,6 +55,8 @@ export interface EndOptions {
   killAfterMs: number;
   /** From the leader's parent, which has just reaped it: its age at most. */
   reapedAtAgeMs?: number;
+  /** Rejects with EXHAUSTED while processes cannot be seen, instead of waiting for it. */
+  rejectsBlind?: boolean;
   /** Leaders of other trees: they need not be looked at. */
   others?: ReadonlySet<number>;
 }
@@ -62,13 +64,14 @@ export interface EndOptions {
 /** Asks, then kills. Returns what is still there: nothing, unless it could not be killed. */
 export async function endTree(ref: TreeRef, options: EndOptions): Promise<number[]> {
   const known = new KnownMembers(reapedAt(ref, options.reapedAtAgeMs), options.others);
-  const tree = { look: () => seenIn(ref, known), asksWholeGroups: true };
+  const { rejectsBlind } = options;
+  const tree = { look: () => seenIn(ref, known), rejectsBlind, asksWholeGroups: true };
   return pidsOf(await endProcesses(tree, options.killAfterMs));
 }
 
-/** Kills at once. Returns what is still there, as `endTree` does. */
+/** Kills at once, for callers that hold a lock meanwhile. Returns what is still there. */
 export function killTree(ref: TreeRef): Promise<number[]> {
-  return endTree(ref, { killAfterMs: 0 });
+  return endTree(ref, { killAfterMs: 0, rejectsBlind: true });
 }
 
 function seenIn(ref: TreeRef, known: KnownMembers): Seen {
