@@ -325,6 +325,20 @@ test("while no process can be looked at, nothing counts as gone", async () => {
   expect(isAlive(leader.pid)).toBe(false);
 });
 
+test("killTree rejects while no process can be looked at, and nothing is killed", async () => {
+  const leader = shell("echo 0; read wait");
+  await leader.prints(1);
+  const outage = new Outage("EMFILE", (name) => name === "openSync");
+  outage.begin();
+  try {
+    await expect(killTree(leader.ref)).rejects.toMatchObject({ code: "EXHAUSTED" });
+  } finally {
+    outage.close();
+  }
+  expect(isAlive(leader.pid)).toBe(true);
+  expect(await killTree(leader.ref)).toEqual([]);
+});
+
 test("killTree has ended everything when it returns", async () => {
   const leader = shell(
     `trap "" TERM; sleep 1000 & echo $!
