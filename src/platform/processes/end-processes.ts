@@ -12,7 +12,7 @@ import { hasProcFs, type Process, readProcess } from "./proc-fs.ts";
 export interface EndedTree {
   /** Throws EXHAUSTED while it cannot look. */
   look(): Seen;
-  /** Rejects then (EXHAUSTED), instead of waiting until it can look. */
+  /** Rejects then, instead of waiting until it can look. */
   rejectsBlind?: boolean;
   /** Killed before the others are asked to end. */
   isFirst?(one: Process): boolean;

@@ -331,7 +331,7 @@ test("killTree rejects while no process can be looked at, and nothing is killed"
   const outage = new Outage("EMFILE", (name) => name === "openSync");
   outage.begin();
   try {
-    await expect(killTree(leader.ref)).rejects.toMatchObject({ code: "EXHAUSTED" });
+    await expect(killTree(leader.ref)).rejects.toMatchObject({ code: "EMFILE" });
   } finally {
     outage.close();
   }

@@ -55,7 +55,7 @@ export interface EndOptions {
   killAfterMs: number;
   /** From the leader's parent, which has just reaped it: its age at most. */
   reapedAtAgeMs?: number;
-  /** Rejects with EXHAUSTED while processes cannot be seen, instead of waiting for it. */
+  /** Rejects while processes cannot be seen (no free descriptor), instead of waiting for it. */
   rejectsBlind?: boolean;
   /** Leaders of other trees: they need not be looked at. */
   others?: ReadonlySet<number>;
