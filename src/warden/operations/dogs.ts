@@ -75,7 +75,7 @@ const assigned = z.object({
   notes: z.array(z.string()),
 });
 
-const TODO = "it goes on when one is";
+const UNTIL_THEN = "it goes on when one is";
 
 export const poolAllocate = defineOperation({
   name: "dog pool allocate",
@@ -100,7 +100,7 @@ export const poolAllocate = defineOperation({
     const dance = newDance(files.newDog(now), found.warrant, now);
     if (!(await files.begin(dance))) throw refuse("it does not wait any more");
     const { target } = found.warrant;
-    return { dog: dance.id, warrant: id, target, notes: noWardenNotes(place, TODO) };
+    return { dog: dance.id, warrant: id, target, notes: noWardenNotes(place, UNTIL_THEN) };
   },
 });
 
@@ -125,6 +125,6 @@ export const poolRelease = defineOperation({
     }
     place.files.askToRelease(dog);
     const { id, target } = dance.warrant;
-    return { dog, warrant: id, target, notes: noWardenNotes(place, TODO) };
+    return { dog, warrant: id, target, notes: noWardenNotes(place, UNTIL_THEN) };
   },
 });
