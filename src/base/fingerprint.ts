@@ -1,4 +1,4 @@
-import { lastLines } from "./text.ts";
+import { failedLine, tellingLines } from "./failed-line.ts";
 
 /**
  * What two failures have in common when they are the same failure: how the handler ended and what
@@ -18,23 +18,15 @@ const MAX_LENGTH = 300;
 
 export function fingerprint({ outcome, exit, signal, tail }: Failure): string {
   const how = signal ?? (exit === null ? "" : `exit ${exit}`);
-  const said = tellingLines(tail, LINES).map(withoutChanges).join(" / ");
+  const last = tellingLines(tail, LINES);
+  const failed = failedLine(tail);
+  // A long report may end in the same lines whatever has failed.
+  const lines = failed === undefined || last.includes(failed) ? last : [failed, ...last];
+  const said = lines.map(withoutChanges).join(" / ");
   return [outcome, how, said]
     .filter((part) => part !== "")
     .join(": ")
     .slice(0, MAX_LENGTH);
-}
-
-/** The totals behind a test's output (TAP): they are the same for different failures. */
-const TOTALS =
-  /^(#|ℹ) (tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$|^1\.\.\d+$/;
-const DETAIL = /^(\.\.\.|---|duration_ms: .*|type: .*|location: .*)$/;
-
-/** The last lines that say something about a failure. */
-export function tellingLines(tail: string, count: number): string[] {
-  const all = lastLines(tail, 200);
-  const telling = all.filter((line) => !TOTALS.test(line) && !DETAIL.test(line));
-  return (telling.length > 0 ? telling : all).slice(-count);
 }
 
 function withoutChanges(line: string): string {

@@ -1,12 +1,17 @@
-/** The last lines that say something, without colours and cursor movements. */
+/** The last lines that say something, without colours, cursor movements and indentation. */
 export function lastLines(text: string, count: number): string[] {
+  return indentedLines(text, count).map((line) => line.trimStart());
+}
+
+/** The same, indented as they were. */
+export function indentedLines(text: string, count: number): string[] {
   return (
     text
       // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
       .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(\u0007|\u001b\\)/g, "")
       .split(/[\r\n]+/)
       // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
-      .map((line) => line.replace(/[\u0000-\u001f\u007f]+/g, " ").trim())
+      .map((line) => line.replace(/[\u0000-\u0008\u000b-\u001f\u007f]+|(?<=\S)\t+/g, " ").trimEnd())
       .filter((line) => line !== "")
       .slice(-count)
   );

@@ -2,7 +2,7 @@ import type * as z from "zod/mini";
 import { formatCount, formatUsd } from "../base/amount.ts";
 import { formatDuration, formatTook } from "../base/duration.ts";
 import { isRecord } from "../base/json.ts";
-import { lastLines } from "../base/text.ts";
+import { indentedLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import type { Command } from "../operation/command.ts";
 import { clip, plain, type Term, table } from "../operation/term.ts";
@@ -142,7 +142,7 @@ function proofLines(proof: Proof, { color }: Term): string[] {
       .map((line, i) => `  ${i === 0 ? "$" : ">"} ${line}`),
     `  ${paint(how)} ${color.dim(`after ${formatTook(duration_ms)}, attempt ${attempt}, ${at}`)}`,
     ...cut,
-    ...lastLines(output, 20).map((line) => `  ${color.dim("│")} ${plain(line)}`),
+    ...indentedLines(output, 20).map((line) => `  ${color.dim("│")} ${plain(line)}`),
   ];
 }
 

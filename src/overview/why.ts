@@ -8,8 +8,8 @@ import { plain } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
 import { anyState } from "../queue/schemas.ts";
-import { limitsSection } from "../work/config-route.ts";
-import { REASON_CODES, whyTask } from "../work/why.ts";
+import { limitsSection, routeFor, routesSection } from "../work/config-route.ts";
+import { REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
 import { taskId } from "./operations.ts";
 
 /** `viv why`, apart from the other commands: it alone looks at routes, budgets and the gate. */
@@ -34,9 +34,16 @@ export const why = defineRunOperation({
       budgetOf: await usedUpBudget(context),
       gateOf: await fullGate(context),
       reviewLimit: context.here.config?.section(limitsSection).review,
+      routeOf: (type) => routeFact(context, type),
     });
   },
 });
+
+function routeFact({ here: { config }, store }: RunContext, type: string): RouteFact {
+  if (!config || config.section(routesSection).size === 0) return { kind: "none" };
+  if (routeFor(config, type) === undefined) return { kind: "missing", file: config.file };
+  return { kind: "routed", asked: store.reservedTypes.includes(type) };
+}
 
 /** The gate is read only where an engine is used. */
 async function fullGate({ here: { config }, use }: RunContext) {

@@ -167,8 +167,8 @@ export interface WorkerView {
   claims: string[];
   /** Seconds since the last heartbeat; null when there is none. */
   heartbeatAge: number | null;
-  /** Seconds since its last sign of life of any kind. */
-  quiet: number;
+  /** Seconds since its last heartbeat or claim; null when it has neither. */
+  quiet: number | null;
   /** By the rule of `reap`. */
   alive: boolean;
   /** Of a registered long-lived worker; unknown: of another host. */

@@ -76,10 +76,13 @@ const workCommand: Command = {
   },
 };
 
-function summary({ attempts, done, other }: WorkerReport, term: Term): string {
+function summary({ attempts, done, review, other }: WorkerReport, term: Term): string {
   if (attempts === 0) return term.color.dim("nothing was claimed");
-  const rest = other === 0 ? "" : `, ${counted(other, "attempt")} ended otherwise`;
-  return `${term.color.green(`${done} done`)}${rest}`;
+  const rest = [
+    review > 0 && `${review} in review`,
+    other > 0 && `${counted(other, "attempt")} ended otherwise`,
+  ].filter(Boolean);
+  return [term.color.green(`${done} done`), ...rest].join(", ");
 }
 
 function describe(event: Stamped<WorkEvent>, term: Term): string {
@@ -182,10 +185,12 @@ const workspacesCommand: Command = {
   },
 };
 
-function situation({ dirty, ahead, merged, missing, kind }: Output["workspaces"][number]): string {
+function situation(one: Output["workspaces"][number]): string {
+  const { dirty, ahead, merged, missing, kind } = one;
   if (missing) return "folder is gone";
   if (kind === "dir") return dirty ? "has files" : "empty";
-  const changes = dirty ? "uncommitted changes" : merged && "merged";
+  const unchanged = one.commits === 0 ? "no changes" : "merged";
+  const changes = dirty ? "uncommitted changes" : merged && unchanged;
   const commits = ahead > 0 && `${counted(ahead, "commit")} not merged`;
   return [changes, commits].filter(Boolean).join(", ");
 }

@@ -1,7 +1,8 @@
 import { setImmediate } from "node:timers/promises";
 import { formatTook } from "../base/duration.ts";
 import { isVivError } from "../base/errors.ts";
-import { fingerprint, tellingLines } from "../base/fingerprint.ts";
+import { failedLine } from "../base/failed-line.ts";
+import { fingerprint } from "../base/fingerprint.ts";
 import { Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/attempt.ts";
@@ -112,10 +113,10 @@ function describe({ exit, signal, error, cause, limitMs }: Finished): string {
   return error ?? (signal ? `ended by ${signal}` : `exit ${exit}`);
 }
 
-/** The note of a failure: how it ended and its last line. */
+/** The note of a failure: how it ended, and the line that tells what failed. */
 export function said(how: string, finished: Finished): string {
-  const [last] = tellingLines(finished.tail, 1);
-  return (last === undefined ? how : `${how}: ${last}`).slice(0, 500);
+  const line = failedLine(finished.tail);
+  return (line === undefined ? how : `${how}: ${line}`).slice(0, 500);
 }
 
 export function sentence(error: unknown): string {

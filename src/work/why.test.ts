@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type AccountState, openAccount } from "../engines/accounts/account.ts";
 import type { AttemptRecord } from "../queue/attempt.ts";
 import type { Task } from "../queue/task.ts";
-import { explain, type WhyFacts } from "./why.ts";
+import { explain, type RouteFact, type WhyFacts } from "./why.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const iso = (minutes: number) => new Date(NOW + minutes * 60_000).toISOString();
@@ -37,6 +37,8 @@ const worker = (more: object = {}) => ({
   alive: true,
   types: null,
   heartbeatAge: 5,
+  process: "alive" as const,
+  claims: [],
   ...more,
 });
 
@@ -218,6 +220,40 @@ describe("why it is not moving", () => {
     expect(codes(facts({ workers: [worker({ types: ["other"] })] }))).toEqual(["no_worker"]);
     expect(codes(facts({ workers: [worker({ alive: false })] }))).toEqual(["no_worker"]);
     expect(codes(facts({ workers: [worker({ types: ["t"] })] }))).toEqual(["queued"]);
+  });
+
+  test("a heartbeat alone is no worker; a process or a claim is", () => {
+    const shell = { process: "none" };
+    expect(explain(facts({ workers: [worker(shell)] }))).toEqual([
+      {
+        code: "no_worker",
+        text: "no process of a worker is known that takes tasks of type t, only heartbeats: w (5s ago)",
+        command: "viv work --handler COMMAND --types t",
+      },
+    ]);
+    expect(codes(facts({ workers: [worker({ ...shell, claims: ["b"] })] }))).toEqual(["queued"]);
+    const both = [worker(shell), worker({ name: "w2", process: "unknown" })];
+    expect(explain(facts({ workers: both }))[0]?.text).toBe(
+      "it is in the queue; w2 will take it in turn",
+    );
+  });
+
+  test("the command is that of the route; a missing route is named", () => {
+    const command = (route: RouteFact) => explain(facts({ route })).at(-1)?.command;
+    expect(command({ kind: "routed", asked: false })).toBe("viv work");
+    expect(command({ kind: "routed", asked: true })).toBe("viv work --types t");
+    expect(command({ kind: "none" })).toBe("viv work --handler COMMAND --types t");
+    const route: RouteFact = { kind: "missing", file: "/a/viv.toml" };
+    expect(explain(facts({ route }))).toMatchObject([
+      {
+        code: "no_route",
+        text: "there is no route for tasks of type t: add [handlers.t] or [handlers.default] to /a/viv.toml",
+      },
+      { code: "no_worker", command: "viv work --handler COMMAND --types t" },
+    ]);
+    const dotted = { task_id: "a", task_type: "a.b" } as Task;
+    expect(explain(facts({ route, task: dotted }))[0]?.text).toContain('[handlers."a.b"]');
+    expect(codes(facts({ route, workers: [worker()] }))).toEqual(["queued"]);
   });
 
   test("claimed: by whom, and whether that one is still there", () => {

@@ -31,6 +31,7 @@ export const REASON_CODES = [
   "resting",
   "choked",
   "free",
+  "no_route",
   "no_worker",
   "queued",
   "worker_silent",
@@ -54,7 +55,17 @@ export interface Held {
   /** The machine's gate, when this type needs a slot and none is free. */
   gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
   reviewLimit?: number;
+  routeOf?: (type: string) => RouteFact;
 }
+
+/** Where `viv work` would find its handler. */
+export type RouteFact =
+  /** In viv.toml; `asked`: only with the type in `--types`. */
+  | { kind: "routed"; asked: boolean }
+  /** This viv.toml has routes, and none for the type. */
+  | { kind: "missing"; file: string }
+  /** No routes at all: workers are started with `--handler`. */
+  | { kind: "none" };
 
 export async function whyTask(
   store: Store,
@@ -74,6 +85,7 @@ export async function whyTask(
     account: held.accountOf?.(type),
     budget: held.budgetOf?.(type),
     gate: held.gateOf?.(type),
+    route: held.routeOf?.(type),
     inReview: (await store.counts()).review,
     reviewLimit: held.reviewLimit,
     lastNote: await lastNote(store, view),
@@ -119,10 +131,14 @@ export interface WhyFacts extends Omit<TaskView, "process"> {
   dependencies: readonly DependencyFact[];
   /** A dependency cycle through this task, as `[id, …, id]`. */
   cycle: readonly string[] | null;
-  workers: readonly Pick<WorkerView, "name" | "alive" | "types" | "heartbeatAge">[];
+  workers: readonly Pick<
+    WorkerView,
+    "name" | "alive" | "types" | "heartbeatAge" | "process" | "claims"
+  >[];
   account?: AccountState | null;
   budget?: ReturnType<NonNullable<Held["budgetOf"]>>;
   gate?: ReturnType<NonNullable<Held["gateOf"]>>;
+  route?: RouteFact;
   inReview?: number;
   reviewLimit?: number;
   /** The last note in the ledger, for a task that failed without an attempt. */
@@ -277,19 +293,58 @@ function queueReasons(facts: WhyFacts): Reason[] {
   const type = facts.task?.task_type ?? "?";
   if (facts.dependencies.some(({ met }) => !met)) return [];
   const alive = facts.workers.filter((worker) => worker.alive);
-  const takers = mayTry(facts.workers, type, facts.history);
-  if (takers.length > 0) {
-    return [reason("queued", `it is in the queue; ${takers.join(", ")} will take it in turn`)];
+  const takers = new Set(mayTry(facts.workers, type, facts.history));
+  const seen = facts.workers.filter((worker) => takers.has(worker.name));
+  const working = seen.filter((worker) => !isOnlyHeartbeat(worker)).map(({ name }) => name);
+  if (working.length > 0) {
+    return [reason("queued", `it is in the queue; ${working.join(", ")} will take it in turn`)];
   }
-  const command = "viv work --handler COMMAND";
+  const found = facts.route ?? { kind: "none" };
+  const reasons: Reason[] = [];
+  if (found.kind === "missing") {
+    const tables = isTypeName(type)
+      ? `[handlers.${/[^\w-]/.test(type) ? JSON.stringify(type) : type}] or [handlers.default]`
+      : "[handlers.default]";
+    const text = `there is no route for tasks of type ${type}: add ${tables} to ${found.file}`;
+    reasons.push(reason("no_route", text));
+  }
+  return [
+    ...reasons,
+    reason("no_worker", noWorkerText(type, alive, seen), workCommand(type, found)),
+  ];
+}
+
+type KnownWorker = WhyFacts["workers"][number];
+
+/** A heartbeat alone may be that of a loop of `viv claim`, or the only command ever run by that name. */
+function isOnlyHeartbeat({ process, claims }: KnownWorker): boolean {
+  return process === "none" && claims.length === 0;
+}
+
+function noWorkerText(
+  type: string,
+  alive: readonly KnownWorker[],
+  heartbeats: readonly KnownWorker[],
+): string {
+  if (heartbeats.length > 0) {
+    const names = heartbeats.map(({ name, heartbeatAge: age }) =>
+      age === null ? name : `${name} (${formatDuration(age * 1000)} ago)`,
+    );
+    return `no process of a worker is known that takes tasks of type ${type}, only heartbeats: ${names.join(", ")}`;
+  }
   if (alive.some(({ types }) => takes(types, type))) {
-    const text = `all live workers that take tasks of type ${type} have choked on it`;
-    return [reason("no_worker", text, command)];
+    return `all live workers that take tasks of type ${type} have choked on it`;
   }
   const names = alive.map(({ name }) => name).join(", ");
-  const text = `no live worker takes tasks of type ${type}${names && ` (live workers: ${names})`}`;
+  return `no live worker takes tasks of type ${type}${names && ` (live workers: ${names})`}`;
+}
+
+function workCommand(type: string, route: RouteFact): string {
+  const isRouted = route.kind === "routed";
+  const command = isRouted ? "viv work" : "viv work --handler COMMAND";
+  if (isRouted && !route.asked) return command;
   // A foreign type may be any text, which must not be pasted into a shell.
-  return [reason("no_worker", text, isTypeName(type) ? `${command} --types ${type}` : command)];
+  return isTypeName(type) ? `${command} --types ${type}` : command;
 }
 
 function claimedReason(facts: WhyFacts): Reason {

@@ -73,6 +73,8 @@ export interface ProvenResult {
 export interface WorkerReport {
   attempts: number;
   done: number;
+  /** Proven attempts whose tasks wait for a person. */
+  review: number;
   /** Attempts that ended in another way. */
   other: number;
 }
@@ -87,7 +89,7 @@ export class Worker {
   readonly #running = new Map<string, Pick<Attempt, "claim" | "stop" | "leave">>();
   /** Those of them whose handlers run; of the others only the end is being recorded. */
   readonly #busy = new Set<string>();
-  readonly #report: WorkerReport = { attempts: 0, done: 0, other: 0 };
+  readonly #report: WorkerReport = { attempts: 0, done: 0, review: 0, other: 0 };
   #looks = 0;
   #held = "";
   /** The slot in hand at the last claim. */
@@ -285,14 +287,16 @@ export class Worker {
     const begun = performance.now();
     this.#running.set(keyOf(claim), attempt);
     this.#busy.add(keyOf(claim));
-    let isDone = false;
+    let kind: "done" | "review" | "other" = "other";
     try {
       const end = await attempt.run();
-      isDone = end.kind === "ended" && end.outcome === "done";
+      if (end.kind === "ended" && end.outcome === "done") {
+        kind = end.ended.to === "review" ? "review" : "done";
+      }
       this.#emit({ kind: "ended", claim, end, durationMs: performance.now() - begun });
     } finally {
       this.#report.attempts++;
-      this.#report[isDone ? "done" : "other"]++;
+      this.#report[kind]++;
     }
   }
 

@@ -610,6 +610,8 @@ describe("the list", () => {
       "stray dir dirty",
     ]);
     const all = await listWorkspaces(root);
+    const commits = Object.fromEntries(all.map((one) => [one.id, one.commits]));
+    expect(commits).toMatchObject({ ahead: 2, clean: 0, merged: 1, dirty: 0, d1: 0 });
     expect(all.find(({ id }) => id === "d2")?.bytes).toBe(5);
     expect(all.find(({ id }) => id === "ahead")).toMatchObject({
       path,

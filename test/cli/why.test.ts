@@ -212,10 +212,48 @@ describe("a task in the queue", () => {
   });
 
   it("that a worker will take", async () => {
-    await say("heartbeat", "--worker", "w1");
+    const store = await openRun(run, { machine: host.process() });
+    const registration = await store.register("w1");
     await enqueue("t.1");
     expect((await why("t.1")).reasons).toEqual([
       { code: "queued", text: "it is in the queue; w1 will take it in turn" },
+    ]);
+    await registration.release();
+    await store.close();
+    expect(await codes("t.1")).toEqual(["no_worker"]);
+  });
+
+  it("that a worker of one heartbeat, whose process is unknown, will not take for sure", async () => {
+    await say("heartbeat", "--worker", "ghost");
+    await enqueue("t.1");
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason).toMatchObject({ code: "no_worker" });
+    expect(reason?.text).toMatch(/only heartbeats: ghost \(\S+ ago\)$/);
+  });
+
+  it("that a route of viv.toml would take, or none of them", async () => {
+    const folder = join(run, "..");
+    around = { ...around, cwd: folder };
+    writeFileSync(join(folder, "viv.toml"), '[handlers.job]\nhandler = "./handle.sh"\n');
+    await enqueue("t.1");
+    expect((await why("t.1")).reasons).toEqual([
+      {
+        code: "no_worker",
+        text: "no live worker takes tasks of type job",
+        command: "viv work",
+      },
+    ]);
+    await say("enqueue", "--type", "other", "--id", "t.2");
+    expect((await why("t.2")).reasons).toEqual([
+      {
+        code: "no_route",
+        text: `there is no route for tasks of type other: add [handlers.other] or [handlers.default] to ${join(folder, "viv.toml")}`,
+      },
+      {
+        code: "no_worker",
+        text: "no live worker takes tasks of type other",
+        command: "viv work --handler COMMAND --types other",
+      },
     ]);
   });
 

@@ -1,4 +1,5 @@
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
@@ -256,7 +257,7 @@ describe("proof", () => {
     script("handle.sh", 'echo "note: $VIV_NOTE"');
     config('[handlers.t]\nhandler = "./handle.sh"\nreview = true\n');
     await enqueue("t.1");
-    await drain();
+    expect((await drain()).stdout).toMatch(/\n0 done, 1 in review\n$/);
     expect((await show("t.1")).state).toBe("review");
     await ok(["reject", "--run", run, "t.1", "--note", "too short"], around());
     await drain();
@@ -264,6 +265,46 @@ describe("proof", () => {
     await ok(["approve", "--run", run, "t.1"], around());
     expect((await show("t.1")).state).toBe("done");
   });
+});
+
+test("a proof's output is shown with its indentation, its note names the line that failed", async () => {
+  script("handle.sh", "true");
+  const report = "a:\\n  not ok 1 - b\\n    deep\\nok 2 - c\\n1..2\\n";
+  config(`[handlers.t]\nhandler = "./handle.sh"\ndone_when = "printf '${report}'; exit 1"\n`);
+  await enqueue("t.1");
+  await drain();
+  const view = await show("t.1");
+  expect(view.history[0]).toMatchObject({ outcome: "unproven", note: "exit 1: not ok 1 - b" });
+  const text = await ok(["show", "--run", run, "t.1"], around());
+  expect(text).toContain("  │ a:\n  │   not ok 1 - b\n  │     deep\n  │ ok 2 - c\n");
+});
+
+test("a worktree without commits has no changes; one with them is merged or not", async () => {
+  const repository = join(home, "app");
+  const git = (...args: string[]) =>
+    execFileSync("git", ["-c", "user.name=a", "-c", "user.email=a@b", ...args], {
+      cwd: repository,
+      env: { PATH: process.env.PATH, HOME: home },
+    });
+  mkdirSync(repository);
+  git("init", "--quiet", "--initial-branch=main");
+  git("commit", "--quiet", "--allow-empty", "-m", "first");
+  script("handle.sh", '[ "$VIV_TASK_ID" = none ] || echo x > "$VIV_TASK_ID"');
+  config('[handlers.t]\nhandler = "./handle.sh"\nworkspace = "worktree"\nrepository = "app"\n');
+  for (const id of ["none", "open", "merged"]) await enqueue(id);
+  await drain();
+  git("merge", "--quiet", "viv/merged");
+  const text = await ok(["workspaces", "--run", run], around());
+  expect(text).toMatch(/^done {2}none .* no changes /m);
+  expect(text).toMatch(/^done {2}merged .* merged /m);
+  expect(text).toMatch(/^done {2}open .* 1 commit not merged /m);
+});
+
+test("a worker that ended is no longer a worker of the run", async () => {
+  await enqueue("t.1");
+  await drain(["--handler", "true"]);
+  expect(JSON.parse(await ok(["status", "--run", run, "--json"], around())).workers).toEqual([]);
+  expect(await ok(["status", "--run", run], around())).not.toContain("Workers");
 });
 
 describe("the command itself", () => {

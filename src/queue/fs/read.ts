@@ -173,17 +173,20 @@ export function countTasks(run: FsRun): Counts {
 export function viewWorkers(run: FsRun): WorkerView[] {
   const registered = namesIn(run.paths.workers).map(idOfNote).filter(isName);
   const names = new Set([...claimWorkers(run.paths), ...registered]);
-  return [...names].sort().map((name) => {
+  return [...names].sort().flatMap((name) => {
     const claims = claimsOf(run, name);
-    const signs = vitalSigns(run, name, claims);
-    const { claimAge, heartbeatAge } = signs;
     const heartbeat = readHeartbeat(run, name);
     const file = readWorkerFile(run, name) ?? undefined;
+    // A worker that ended leaves an empty folder in claimed/.
+    if (claims.length === 0 && !heartbeat && !file) return [];
+    const signs = vitalSigns(run, name, claims);
+    const { claimAge, heartbeatAge } = signs;
+    const quiet = Math.min(heartbeatAge ?? claimAge, claimAge);
     return {
       name,
       claims: claims.map((c) => c.id),
       heartbeatAge: heartbeat ? Math.max(0, heartbeat.age / 1000) : null,
-      quiet: Math.max(0, Math.min(heartbeatAge ?? claimAge, claimAge) / 1000),
+      quiet: claims.length > 0 || heartbeat ? Math.max(0, quiet / 1000) : null,
       alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
       process: signs.process,
       identity: file && { host: file.host, boot: file.boot, pid: file.pid, started: file.started },

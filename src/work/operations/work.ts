@@ -62,7 +62,12 @@ export type WorkEvent =
   | { kind: "trouble"; id?: string; code: string; message: string }
   | ({ kind: "finished" } & WorkerReport);
 
-const report = z.object({ attempts: z.number(), done: z.number(), other: z.number() });
+const report = z.object({
+  attempts: z.number(),
+  done: z.number(),
+  review: z.number(),
+  other: z.number(),
+});
 
 export const work = defineRunStream({
   name: "work",

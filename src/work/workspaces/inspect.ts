@@ -49,6 +49,7 @@ export async function inspect(root: string, id: string): Promise<Inspection | nu
     path,
     dirty: stats !== undefined,
     ahead: 0,
+    commits: 0,
     merged: false,
     missing: stats === undefined,
     bytes: stats === undefined ? 0 : await bytesIn(path),
@@ -76,6 +77,7 @@ async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Pro
   const tip = await commitOf(repository, `refs/heads/${record.branch}`);
   info.ahead = tip === null ? 0 : await countAhead(repository, record.branch);
   info.merged = tip !== null && info.ahead === 0;
+  if (tip !== null) info.commits = await countSince(repository, record.base, tip);
   const admin = adminOf(repository, info.path);
   const place = admin === null || info.missing ? null : placeOf(admin, info.path);
   const worktree = { record, repository, tip, place };
@@ -100,6 +102,13 @@ export async function countAhead(repository: Repository, branch: string): Promis
   const others = ["--not", `--exclude=${branch}`, "--branches", "--remotes"];
   const count = ["rev-list", "--count", `refs/heads/${branch}`, ...others];
   return Number(await git(count, { cwd: repository.path }));
+}
+
+/** Null when the base is gone: a rewritten repository. */
+async function countSince({ path }: Repository, base: string, tip: string): Promise<number | null> {
+  const count = ["rev-list", "--count", tip, "--not", base];
+  const { status, stdout } = await askGit(count, { cwd: path });
+  return status === 0 ? Number(stdout.toString()) : null;
 }
 
 async function obstacleIn(
@@ -145,7 +154,7 @@ export async function listWorkspaces(root: string): Promise<WorkspaceInfo[]> {
     } catch {
       // Its record cannot be read. It is listed all the same; its removal reports the error.
       const path = join(folder, id);
-      const unknown = { dirty: true, ahead: 0, merged: false, bytes: 0 };
+      const unknown = { dirty: true, ahead: 0, commits: 0, merged: false, bytes: 0 };
       found.push({ id, kind: "dir", path, ...unknown, missing: !existsSync(path) });
     }
   }

@@ -18,6 +18,8 @@ export const workspaceInfo = z.object({
   dirty: z.boolean(),
   /** Commits on the branch that are in no other branch of the repository, local or remote. */
   ahead: z.number(),
+  /** Commits on the branch since it was made; null when the commit it began with is gone. */
+  commits: z.nullable(z.number()),
   /** Every commit on the branch is in another one as well. */
   merged: z.boolean(),
   /** The folder is gone. */

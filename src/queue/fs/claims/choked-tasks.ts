@@ -19,7 +19,7 @@ export function takersOf(run: FsRun, type: string): Taker[] {
   return viewWorkers(run).map(({ name, types, process, heartbeatAge: age, quiet }) => {
     const heartbeatAge = age === null ? null : age * 1000;
     // Holding a claim does not show that it will ask for another; a shell has no other sign.
-    const claimAge = layout.isFlat ? quiet * 1000 : Number.POSITIVE_INFINITY;
+    const claimAge = layout.isFlat && quiet !== null ? quiet * 1000 : Number.POSITIVE_INFINITY;
     const alive = isAlive(run, { process, heartbeatAge, claimAge });
     return { name, types: isReserved ? (types ?? []) : types, alive };
   });
