@@ -44,8 +44,23 @@ export function longestBackticks(content: string): number {
   return longest;
 }
 
-/** `1 task`, `2 tasks`, `2 processes`. */
-export function counted(count: number, thing: string): string {
-  if (count === 1) return `1 ${thing}`;
-  return `${count} ${thing}${/(s|sh|ch|x)$/.test(thing) ? "es" : "s"}`;
+/** `1 task`, `2 tasks`, `2 processes`, `2 tries`; `show` writes the number. */
+export function counted(
+  count: number,
+  thing: string,
+  show: (count: number) => string = String,
+): string {
+  return `${show(count)} ${plural(count, thing)}`;
+}
+
+/** `process` of one, `processes` of none or several. */
+export function plural(count: number, thing: string): string {
+  if (count === 1) return thing;
+  if (/[^aeiou]y$/.test(thing)) return `${thing.slice(0, -1)}ies`;
+  return `${thing}${/(s|sh|ch|x)$/.test(thing) ? "es" : "s"}`;
+}
+
+/** `process 7`, `processes 7, 8`. */
+export function listed(thing: string, items: readonly (string | number)[]): string {
+  return `${plural(items.length, thing)} ${items.join(", ")}`;
 }

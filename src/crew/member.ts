@@ -1,5 +1,6 @@
 import type { ClaimTree } from "../base/clock.ts";
 import { isVivError, VivError } from "../base/errors.ts";
+import { counted } from "../base/text.ts";
 import type { MemberContext, Prepared, RunEnd } from "./crew-ports.ts";
 import type { Member } from "./manifest.ts";
 import type { CrewLine, MemberState, TickOutcome } from "./member-status.ts";
@@ -344,7 +345,7 @@ export class CrewMember {
     status.crashes = outcome === "crashed" ? status.crashes + 1 : 0;
     const { streak, crashes } = status;
     if (crashes >= MOST_CRASHES) {
-      this.#park(`it crashed ${crashes} times in a row: ${note}`);
+      this.#park(`it crashed ${counted(crashes, "time")} in a row: ${note}`);
       return outcome;
     }
     const { isContinuous } = this.#member;

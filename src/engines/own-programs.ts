@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { VivError } from "../base/errors.ts";
+import { counted } from "../base/text.ts";
 import type { ModelUsage } from "./costs/usage.ts";
 import type {
   Engine,
@@ -65,7 +66,9 @@ function llmRequest(request: EngineRequest, sessions: string | null): LlmRequest
     );
   }
   if (contextTokens !== null && !(contextTokens >= 2_000)) {
-    throw invalid(`cannot work with a window of ${contextTokens} tokens; at least 2000 are needed`);
+    throw invalid(
+      `cannot work with a window of ${counted(contextTokens, "token")}; at least 2000 are needed`,
+    );
   }
   // An address without a protocol is most likely an ollama, or a similar server.
   const isAnthropic = url === null || new URL(url).hostname === "api.anthropic.com";

@@ -1,3 +1,4 @@
+import { counted } from "../base/text.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import { LineSplitter } from "../platform/processes/line-splitter.ts";
 import type { FailureReport } from "../queue/store.ts";
@@ -193,7 +194,8 @@ async function runOnce(
       run.onSession(session);
       feed?.onSession(session);
     },
-    tooLong: (bytes) => emit([{ kind: "notice", text: `a line of ${bytes} bytes was skipped` }]),
+    tooLong: (bytes) =>
+      emit([{ kind: "notice", text: `a line of ${counted(bytes, "byte")} was skipped` }]),
   });
   const errors = new LineSplitter(LONGEST_ERROR_BYTES, {
     line: (text) => reader.stderr?.(text),

@@ -1,4 +1,5 @@
 import { formatDuration } from "../base/duration.ts";
+import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import { plain, type Term, table } from "../operation/term.ts";
 import { type GateOutput, gate } from "./operations.ts";
@@ -30,7 +31,7 @@ const gateCommand: Command = {
 
 function gateLines(title: string, { max, holders, queue }: View, term: Term, now: number) {
   const { bold, green, yellow, dim } = term.color;
-  const slots = max === null ? "no limit" : `${holders.length} of ${max} slots taken`;
+  const slots = max === null ? "no limit" : `${holders.length} of ${counted(max, "slot")} taken`;
   const waits = queue.length === 0 ? "" : `, ${queue.length} waiting`;
   const ago = (since: string) =>
     since === "" ? "" : `for ${formatDuration(now - Date.parse(since))}`;

@@ -2,7 +2,7 @@ import type * as z from "zod/mini";
 import { formatCount, formatUsd } from "../base/amount.ts";
 import { formatDuration, formatTook } from "../base/duration.ts";
 import { isRecord } from "../base/json.ts";
-import { indentedLines } from "../base/text.ts";
+import { counted, indentedLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import type { Command } from "../operation/command.ts";
 import { clip, plain, type Term, table } from "../operation/term.ts";
@@ -135,7 +135,7 @@ function proofLines(proof: Proof, { color }: Term): string[] {
   const { command, exit, signal, timed_out, duration_ms, at, attempt, output, dropped } = proof;
   const how = timed_out ? "its time was up" : signal ? `ended by ${signal}` : `exit ${exit}`;
   const paint = exit === 0 ? color.green : color.red;
-  const cut = dropped > 0 ? [color.dim(`  (${dropped} bytes dropped)`)] : [];
+  const cut = dropped > 0 ? [color.dim(`  (${counted(dropped, "byte")} dropped)`)] : [];
   return [
     ...plain(command)
       .split("\n")
@@ -242,7 +242,8 @@ function describe(event: WatchEvent, term: Term): string | null {
   if (event.kind === "counts") return countLine(event.counts, term);
   if (event.kind === "ledger") return stepLine(event.line, term);
   if (event.kind === "missed") {
-    return `${event.count} changes since ${event.since} are not shown; see: viv ls`;
+    const are = event.count === 1 ? "is" : "are";
+    return `${counted(event.count, "change")} since ${event.since} ${are} not shown; see: viv ls`;
   }
   const { color } = term;
   const from = event.from ? `${paintState(event.from, term)} → ` : "";
@@ -257,7 +258,7 @@ function stepLine(line: LedgerLine, { color, width }: Term): string | null {
   const time = color.dim(at.slice(11, 23));
   if (event === "usage") {
     const { usd, tokens } = line as { usd?: number; tokens?: number };
-    return `${time}  ${task}  ${color.dim(`used ${formatUsd(usd ?? 0)}, ${formatCount(tokens ?? 0)} tokens`)}`;
+    return `${time}  ${task}  ${color.dim(`used ${formatUsd(usd ?? 0)}, ${counted(tokens ?? 0, "token", formatCount)}`)}`;
   }
   const { kind, tool, target, text } = line as Partial<Record<string, string>>;
   const what = kind === "tool" ? `▸ ${[tool, target ?? text].filter(Boolean).join(" ")}` : text;

@@ -1,6 +1,6 @@
 import type * as z from "zod/mini";
 import { formatCount, formatUsd, shortCount } from "../base/amount.ts";
-import { quoted } from "../base/text.ts";
+import { counted, quoted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import { plain, type Term, table } from "../operation/term.ts";
 import { costs, engines } from "./model-operations.ts";
@@ -24,7 +24,8 @@ const costsCommand: Command = {
       return [dim(`no model has worked in this run ${when}`), ...reserved].join("\n");
     }
     const lines = [tableOf(output, term)];
-    if (more > 0) lines.push(dim(`… ${more} more rows than these ${rows.length}; see --limit`));
+    if (more > 0)
+      lines.push(dim(`… ${counted(more, "more row")} than these ${rows.length}; see --limit`));
     lines.push("", ...partsOf(total, output.by, term), ...reserved);
     for (const { asked, model, usd, attempts } of unasked) {
       const what = `${plain(model)} was used in ${attemptsOf(attempts)} that asked for ${plain(asked)}`;
@@ -43,14 +44,14 @@ function reservedOf({ usd, tokens, attempts }: Output["reserved"]): string[] {
   if (attempts === 0) return [];
   const what = [
     ...(usd > 0 ? [formatUsd(usd)] : []),
-    ...(tokens > 0 ? [`${formatCount(tokens)} tokens`] : []),
+    ...(tokens > 0 ? [counted(tokens, "token", formatCount)] : []),
   ];
   const by = `${attemptsOf(attempts)} that ${attempts === 1 ? "runs" : "run"}`;
   return [`${what.join(" and ") || "nothing more"} reserved by ${by}`];
 }
 
 function attemptsOf(count: number): string {
-  return `${formatCount(count)} ${count === 1 ? "attempt" : "attempts"}`;
+  return counted(count, "attempt", formatCount);
 }
 
 const COLUMNS: readonly { title: string; of: (sum: Spending) => string }[] = [
@@ -104,7 +105,7 @@ function partsOf(total: Spending, by: Output["by"], { color }: Term): string[] {
   const sources = `${formatUsd(reported)} reported by the vendors, ${formatUsd(imputed)} imputed from the price table`;
   if (unpriced_tokens === 0) return [sources];
   const see = by === "model" ? "" : "; see: viv costs --by model";
-  const unpriced = `${formatCount(unpriced_tokens)} tokens have no price: add [prices."MODEL"] to viv.toml${see}`;
+  const unpriced = `${counted(unpriced_tokens, "token", formatCount)} ${unpriced_tokens === 1 ? "has" : "have"} no price: add [prices."MODEL"] to viv.toml${see}`;
   return [sources, color.yellow(unpriced)];
 }
 

@@ -138,7 +138,7 @@ const pitSweepCommand: Command = {
   human: (output: SweepOutput, { color }) => {
     const { reclaimed, proven, unproven, adopted, logs, pruned, kept, trouble } = output;
     const prunedNote = pruned.length > 0 ? `, ${pruned.length} pruned` : "";
-    const keptNote = kept.length > 0 ? `, ${kept.length} old ones kept for a scrap` : "";
+    const keptNote = kept.length > 0 ? `, ${counted(kept.length, "old one")} kept for a scrap` : "";
     return [
       ...reclaimed.map(
         ({ food, snake, to }) =>

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { isVivError } from "../base/errors.ts";
 import { assertName } from "../base/names.ts";
+import { plural } from "../base/text.ts";
 import type { TaskSpec } from "../queue/spec.ts";
 import type { Store } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
@@ -135,7 +136,9 @@ export const reap: Verb = (values, context) =>
       if (to !== "pending") note(`${id} went to ${to}/: ${why}`);
     }
     for (const { id, worker, pids } of report.stuck) {
-      note(`${id} stays with ${worker}: processes would not die: ${pids.join(", ")}`);
+      note(
+        `${id} stays with ${worker}: ${plural(pids.length, "process")} would not die: ${pids.join(", ")}`,
+      );
     }
     return 0;
   });

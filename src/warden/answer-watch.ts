@@ -1,3 +1,4 @@
+import { counted } from "../base/text.ts";
 import { nameOf } from "../platform/processes/end-processes.ts";
 import { answerIn, isProgress, isSaid, type OwnLine, SeenLines } from "./answer.ts";
 import type { Attempt, Burst, Dance, WorkSample } from "./dance.ts";
@@ -101,7 +102,7 @@ export class AnswerWatch {
     }
     for (const [path, size] of Object.entries(look.files)) {
       const grown = size - (this.#files[path] ?? 0);
-      if (grown > 0) bursts.push({ at, source: path, what: `${grown} bytes more` });
+      if (grown > 0) bursts.push({ at, source: path, what: `${counted(grown, "byte")} more` });
     }
     const began = attempt.began_at ?? attempt.asked_at;
     if (isReaction(attempt, now) || attempt.bursts.length >= KEPT_BURSTS) return;
@@ -161,5 +162,5 @@ export function workSince(
   if (!isCpu && io < LEAST_IO) return null;
   const most = used.sort((a, b) => b.cpu - a.cpu || b.io - a.io)[0];
   const mostBy = most === undefined ? "" : `, most of it by pid ${most.pid}: ${most.command}`;
-  return `its children used ${(cpu / 1000).toFixed(1)} s of CPU and moved ${io} bytes${mostBy}`;
+  return `its children used ${(cpu / 1000).toFixed(1)} s of CPU and moved ${counted(io, "byte")}${mostBy}`;
 }

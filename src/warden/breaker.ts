@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { counted } from "../base/text.ts";
 import type { WardenConfig } from "./config.ts";
 
 interface NextExecution {
@@ -54,8 +55,8 @@ export function newBreaker(
     why: (target: string, agents: number): string => {
       const seconds = Math.round(withinMs / 1000);
       return agents > executions
-        ? `${target} has ${agents} agents, and the breaker lets ${executions} be ended within ${seconds} s`
-        : `${executions} executions within ${seconds} s; look at the epitaphs`;
+        ? `${target} has ${counted(agents, "agent")}, and the breaker lets ${executions} be ended within ${seconds} s`
+        : `${counted(executions, "execution")} within ${seconds} s; look at the epitaphs`;
     },
   };
 }

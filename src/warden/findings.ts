@@ -1,5 +1,6 @@
 import { formatUsd } from "../base/amount.ts";
 import { formatDuration } from "../base/duration.ts";
+import { counted } from "../base/text.ts";
 import type { RuleName, Rules } from "./config.ts";
 import type { TargetKind } from "./warrant.ts";
 
@@ -84,7 +85,7 @@ const JUDGES: { [R in RuleName]-?: Judge<NonNullable<Rules[R]>> } = {
     const times = last === undefined ? 0 : timesInARow(steps, last);
     if (last === undefined || times < rule.times) return null;
     const target = last.target === "" ? "" : ` ${JSON.stringify(last.target.slice(0, 200))}`;
-    return `${last.tool}${target} ${times} times in a row`;
+    return `${last.tool}${target} ${counted(times, "time")} in a row`;
   },
   over_budget: (_, { spent }) => {
     if (!spent || !(spent.usd > spent.budgetUsd)) return null;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { messageOf } from "../base/errors.ts";
 import { parseRecord } from "../base/json.ts";
+import { counted } from "../base/text.ts";
 import { createFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { codeOf } from "../platform/files/state-files.ts";
 import type { HeldNotice, Receipt } from "./dance.ts";
@@ -157,7 +158,7 @@ async function postTo(address: string, notice: object, options: NotifyOptions): 
     } catch (error) {
       const pause = pausesMs[n];
       if (error instanceof Refused) throw error;
-      if (pause === undefined) throw new Error(`${n + 1} tries: ${reasonOf(error)}`);
+      if (pause === undefined) throw new Error(`${counted(n + 1, "try")}: ${reasonOf(error)}`);
       await delay(pause);
     }
   }

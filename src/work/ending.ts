@@ -3,6 +3,7 @@ import { formatTook } from "../base/duration.ts";
 import { isVivError } from "../base/errors.ts";
 import { failedLine } from "../base/failed-line.ts";
 import { fingerprint } from "../base/fingerprint.ts";
+import { listed } from "../base/text.ts";
 import { Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/attempt.ts";
@@ -46,7 +47,7 @@ export class Ending {
 
   /** Final: the next attempt would share the workspace with processes that do not end. */
   stuck({ survivors }: Finished): Promise<AttemptEnd> {
-    const note = `its processes ${survivors.join(", ")} cannot be ended; end them, then: viv retry ${this.#context.id}`;
+    const note = `its ${listed("process", survivors)} cannot be ended; end ${survivors.length === 1 ? "it" : "them"}, then: viv retry ${this.#context.id}`;
     return this.failed({ outcome: "failed", note, final: true });
   }
 

@@ -246,7 +246,7 @@ function gateReason({ gate }: WhyFacts): Reason | null {
   if (!gate) return null;
   const { max, holders, waiting } = gate;
   const queue = waiting === 0 ? "" : `, and ${waiting} ${waiting === 1 ? "waits" : "wait"} there`;
-  const text = `the machine's gate is full: ${holders} of ${max} slots are taken${queue}`;
+  const text = `the machine's gate is full: ${holders} of ${counted(max, "slot")} ${max === 1 ? "is" : "are"} taken${queue}`;
   return reason("gate_full", text, "viv gate");
 }
 

@@ -59,7 +59,7 @@ describe("viv gate", () => {
     host.advance(10_000);
     const pid = around.machine?.self().pid;
     expect((await say("gate")).split("\n")).toEqual([
-      "the machine's gate: 1 of 1 slots taken, 2 waiting",
+      "the machine's gate: 1 of 1 slot taken, 2 waiting",
       expect.stringMatching(new RegExp(`^ {2}in +w1␛\\[31m +for 1m 15s +pid ${pid}$`)),
       expect.stringMatching(new RegExp(`^ {2}waits +w3 +for 10s +pid ${pid}$`)),
       expect.stringMatching(new RegExp(`^ {2}waits +w2 +for 1m 15s +low +pid ${pid}$`)),
@@ -271,7 +271,7 @@ describe("a worker", () => {
     const release = await gate.acquire({ name: "other" });
     expect(await codes("m.1")).toEqual(["gate_full", "no_worker"]);
     expect(await codes("q.1")).toEqual(["no_worker"]);
-    expect(await say("why", "m.1")).toContain("1 of 1 slots are taken\n     viv gate\n");
+    expect(await say("why", "m.1")).toContain("1 of 1 slot is taken\n     viv gate\n");
     const text = await work("--max-tasks", "2");
     expect(text).toContain("the machine's gate is full; see: viv gate");
     expect(done()).toEqual(["q.1.json", "q.2.json"]);

@@ -388,7 +388,7 @@ it("the machine's gate is full", async () => {
   expect(await codes("t.1")).toEqual(["no_worker"]);
   const { machine: gate } = await gateHere(env, folder, host.process());
   await gate.acquire({ name: "a" });
-  const full = "the machine's gate is full: 1 of 1 slots are taken";
+  const full = "the machine's gate is full: 1 of 1 slot is taken";
   expect((await why("t.1")).reasons[0]).toEqual({
     code: "gate_full",
     text: full,

@@ -1,3 +1,4 @@
+import { counted } from "../../base/text.ts";
 import type { Price, PriceTable } from "./prices.ts";
 
 /**
@@ -106,5 +107,5 @@ export const PRICE_LIST: PriceTable = new Map(
 export function priceListWarning(now: number): string | null {
   const days = Math.floor((now - Date.parse(PRICES_AS_OF)) / 86_400_000);
   if (days <= PRICES_HOLD_DAYS) return null;
-  return `the price list is ${days} days old (${PRICES_AS_OF}): update viv, or add what changed as [prices."MODEL"] to viv.toml`;
+  return `the price list is ${counted(days, "day")} old (${PRICES_AS_OF}): update viv, or add what changed as [prices."MODEL"] to viv.toml`;
 }

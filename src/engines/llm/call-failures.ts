@@ -1,4 +1,5 @@
 import { APICallError } from "ai";
+import { counted } from "../../base/text.ts";
 import type { EngineOutcome } from "../engine.ts";
 import { brief } from "../vendors/event-reader.ts";
 import { lengthOf } from "../vendors/limits.ts";
@@ -208,7 +209,7 @@ export async function callWithRetries<T>(
         }
         case "again": {
           if (++retries > MOST_RETRIES) {
-            const message = `${failure.message} (tried ${retries} times)`;
+            const message = `${failure.message} (tried ${counted(retries, "time")})`;
             if (failure.isTheirs) throw new Ended({ kind: "unavailable", message, until: null });
             throw new Ended({ kind: "failed", message });
           }

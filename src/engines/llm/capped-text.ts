@@ -1,3 +1,4 @@
+import { counted } from "../../base/text.ts";
 /** Keeps the beginning and the end of a stream; memory stays below the limit. */
 export class CappedText {
   readonly #half: number;
@@ -30,7 +31,7 @@ export class CappedText {
     this.#cutTail();
     if (this.#dropped === 0) return Buffer.concat([...this.#head, ...this.#tail]).toString();
     const [head, tail] = [Buffer.concat(this.#head), Buffer.concat(this.#tail)];
-    return `${head}\n[... ${this.#dropped} bytes left out ...]\n${tail}`;
+    return `${head}\n[... ${counted(this.#dropped, "byte")} left out ...]\n${tail}`;
   }
 
   #cutTail(): void {
@@ -51,5 +52,5 @@ export function capped(text: string, limitChars: number): string {
   // A character cut in two is no valid text for an API.
   const whole = (part: string) => Buffer.from(part).toString();
   const head = whole(text.slice(0, half));
-  return `${head}\n[... ${left} characters left out ...]\n${whole(text.slice(-half))}`;
+  return `${head}\n[... ${counted(left, "character")} left out ...]\n${whole(text.slice(-half))}`;
 }

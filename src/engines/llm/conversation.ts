@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type ModelMessage, modelMessageSchema } from "ai";
 import { z } from "zod";
+import { counted } from "../../base/text.ts";
 import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import type { Tokens } from "../costs/usage.ts";
 import { Ended } from "./call-failures.ts";
@@ -86,10 +87,10 @@ export class Conversation {
     const { messages, shortened, dropped } = fitContext(this.messages, Math.floor(room * ROOMY));
     this.messages = messages;
     if (sizeOf(messages) > room) {
-      const message = `the prompt alone is about ${this.tokens} tokens, and does not fit into ${this.#window} with its answer`;
+      const message = `the prompt alone is about ${counted(this.tokens, "token")}, and does not fit into ${this.#window} with its answer`;
       throw new Ended({ kind: "refused", message });
     }
-    return `the window is full: ${shortened} old results shortened, ${dropped} old turns left out`;
+    return `the window is full: ${counted(shortened, "old result")} shortened, ${counted(dropped, "old turn")} left out`;
   }
 }
 

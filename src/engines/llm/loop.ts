@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { LanguageModel, ToolContent } from "ai";
+import { counted } from "../../base/text.ts";
 import { addTokens, type ModelUsage, NO_TOKENS, type Tokens } from "../costs/usage.ts";
 import type { EngineOutcome, Step } from "../engine.ts";
 import { brief } from "../vendors/event-reader.ts";
@@ -82,7 +83,7 @@ export class Loop {
       this.#save(talk);
       if (isDone) return { kind: "done" };
     }
-    return { kind: "turn_limit", message: `it was not done after ${most} steps` };
+    return { kind: "turn_limit", message: `it was not done after ${counted(most, "step")}` };
   }
 
   async #react(answer: Answer, talk: Conversation, context: ToolContext): Promise<boolean> {

@@ -13,6 +13,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { dirname, isAbsolute, join, relative, resolve, sep } from "node:path";
+import { counted } from "../../base/text.ts";
 import { capped } from "./capped-text.ts";
 
 const LARGEST_FILE = 16 * 1024 * 1024;
@@ -31,7 +32,8 @@ export function readFile(
   const lines = text.split("\n");
   const first = Math.max(1, input.from ?? 1);
   const chosen = lines.slice(first - 1, first - 1 + (input.lines ?? lines.length));
-  if (chosen.length === 0) throw new ToolError(`${input.path} has only ${lines.length} lines.`);
+  if (chosen.length === 0)
+    throw new ToolError(`${input.path} has only ${counted(lines.length, "line")}.`);
   return capped(chosen.join("\n"), limitChars);
 }
 
@@ -39,7 +41,7 @@ export function writeFile(place: Workspace, input: { path: string; content: stri
   const path = inside(place, input.path);
   mkdirSync(dirname(path), { recursive: true });
   put(path, input.path, input.content);
-  return `${input.path} written, ${Buffer.byteLength(input.content)} bytes.`;
+  return `${input.path} written, ${counted(Buffer.byteLength(input.content), "byte")}.`;
 }
 
 /** Replaces exact text by exact text: no patterns on either side. */
@@ -61,11 +63,11 @@ export function editFile(
   }
   if (found > 1 && !input.all) {
     throw new ToolError(
-      `\`old\` occurs ${found} times in ${input.path}. Give more of its surroundings, or all: true.`,
+      `\`old\` occurs ${counted(found, "time")} in ${input.path}. Give more of its surroundings, or all: true.`,
     );
   }
   put(inside(place, input.path), input.path, parts.join(input.new));
-  return `${input.path}: ${found === 1 ? "1 place" : `${found} places`} changed.`;
+  return `${input.path}: ${counted(found, "place")} changed.`;
 }
 
 /** Folders end with a slash. Links are shown, not followed. */
@@ -90,10 +92,11 @@ function readText(place: Workspace, name: string): Buffer {
   const path = inside(place, name);
   const { size } = mustBeFile(path, name);
   if (size > LARGEST_FILE) {
-    throw new ToolError(`${name} has ${size} bytes: too large to be read as a whole.`);
+    throw new ToolError(`${name} has ${counted(size, "byte")}: too large to be read as a whole.`);
   }
   const bytes = readFileSync(path);
-  if (bytes.includes(0)) throw new ToolError(`${name} is not a text, but ${size} bytes of data.`);
+  if (bytes.includes(0))
+    throw new ToolError(`${name} is not a text, but ${counted(size, "byte")} of data.`);
   return bytes;
 }
 

@@ -14,10 +14,11 @@ import { expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
 import { cannotMount, mountTmpfs } from "../../../test/support/mounts.ts";
 import { Outage } from "../../../test/support/outage.ts";
+import { counted } from "../../base/text.ts";
 import { CappedLog } from "./capped-log.ts";
 
 const FULL = "\n[viv: the log is full; from here on only its end is kept]\n";
-const dropped = (bytes: number) => `\n[viv: ${bytes} bytes dropped]\n`;
+const dropped = (bytes: number) => `\n[viv: ${counted(bytes, "byte")} dropped]\n`;
 const newPath = () => join(newFolder(), "a.log");
 const read = (path: string) => readFileSync(path, "latin1");
 

@@ -9,6 +9,7 @@ import {
 } from "node:fs";
 import { dirname } from "node:path";
 import { errno, machineErrorOf } from "../../base/errno.ts";
+import { counted } from "../../base/text.ts";
 import { openSync } from "./beneath.ts";
 
 const TAIL_BYTES = 8 * 1024;
@@ -86,7 +87,7 @@ export class CappedLog {
   close(): void {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    if (this.#rest.dropped > 0) this.#note(`${this.#rest.dropped} bytes dropped`);
+    if (this.#rest.dropped > 0) this.#note(`${counted(this.#rest.dropped, "byte")} dropped`);
     for (const part of this.#rest.parts()) this.#put(part);
     this.#rest.release();
     this.#leaveFile();
@@ -116,7 +117,7 @@ export class CappedLog {
 
   /** A hole in its middle would mislead. */
   #tellGap(): void {
-    const note = Buffer.from(`\n[viv: ${this.#gap} bytes could not be written here]\n`);
+    const note = Buffer.from(`\n[viv: ${counted(this.#gap, "byte")} could not be written here]\n`);
     for (let done = 0; typeof this.#fd === "number" && done < note.length; ) {
       done += writeSync(this.#fd, note, done);
     }

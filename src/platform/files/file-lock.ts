@@ -2,6 +2,7 @@ import { closeSync, constants, fstatSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { errno } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
+import { counted } from "../../base/text.ts";
 import { mkdirSync } from "./beneath.ts";
 import { explained, openToWrite } from "./state-files.ts";
 
@@ -160,7 +161,7 @@ function openLock(path: string): number {
 
 function lockedError(path: string, waitMs: number): VivError {
   const seconds = Math.round(waitMs / 1000);
-  const time = `for ${seconds} ${seconds === 1 ? "second" : "seconds"}`;
+  const time = `for ${counted(seconds, "second")}`;
   const held = waitMs === 0 ? `holds ${path}` : `has held ${path} ${time}`;
   return new VivError("LOCKED", `another process ${held}; find it with: fuser ${path}`);
 }

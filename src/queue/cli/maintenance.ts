@@ -3,6 +3,7 @@ import { join, relative } from "node:path";
 import * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
+import { counted, plural } from "../../base/text.ts";
 import type { Command } from "../../operation/command.ts";
 import { text } from "../../operation/fields.ts";
 import type { Io } from "../../operation/io.ts";
@@ -61,7 +62,9 @@ const reapCommand: Command = {
       lines.push(`${id}: left with ${worker}, it is in pending/ too; see: viv doctor`);
     }
     for (const { worker, id, pids } of output.stuck) {
-      lines.push(`${id}: left with ${worker}, its processes would not die: ${pids.join(", ")}`);
+      lines.push(
+        `${id}: left with ${worker}, its ${plural(pids.length, "process")} would not die: ${pids.join(", ")}`,
+      );
     }
     const swept = (["promoted", "adopted", "recovered"] as const).filter((key) => output[key] > 0);
     if (swept.length > 0) lines.push(swept.map((key) => `${output[key]} ${key}`).join(", "));
@@ -71,11 +74,11 @@ const reapCommand: Command = {
   },
 };
 
-/** Singular and plural; states are the same either way. */
-const WORDS: Record<string, [string, string]> = {
-  workers: ["worker", "workers"],
-  ledger: ["ledger line", "ledger lines"],
-  temporaries: ["temporary file", "temporary files"],
+/** The nouns among the keys; the others are states. */
+const NOUNS: Record<string, string> = {
+  workers: "worker",
+  ledger: "ledger line",
+  temporaries: "temporary file",
 };
 
 const doctorCommand: Command = {
@@ -94,8 +97,8 @@ const doctorCommand: Command = {
       return `${mark}  ${code}  ${plain(path)}\n       ${plain(message)}\n       ${step}`;
     });
     if (healthy && findings.every(({ fixed }) => !fixed)) lines.push(color.green("healthy"));
-    const looked = Object.entries(checked).map(
-      ([key, n]) => `${n} ${WORDS[key]?.[n === 1 ? 0 : 1] ?? key}`,
+    const looked = Object.entries(checked).map(([key, n]) =>
+      NOUNS[key] === undefined ? `${n} ${key}` : counted(n, NOUNS[key]),
     );
     lines.push(color.dim(`looked at ${looked.length > 0 ? looked.join(", ") : "an empty run"}`));
     return lines.join("\n");

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
 import type * as z from "zod/mini";
 import { isVivError, VivError } from "../../base/errors.ts";
+import { counted } from "../../base/text.ts";
 import { byDefault, type Command, type Values } from "../../operation/command.ts";
 import type { Io } from "../../operation/io.ts";
 import { Progress } from "../../operation/progress.ts";
@@ -81,7 +82,7 @@ const linesCommand: Command = {
         const next =
           typeof line === "number" ? `go on from line ${line}, or, if all have ids: ` : "";
         io.stderr.write(
-          `viv: ${progress.count} were enqueued before this; ${next}--if-absent skips them next time.\n`,
+          `viv: ${counted(progress.count, "task")} ${progress.count === 1 ? "was" : "were"} enqueued before this; ${next}--if-absent skips ${progress.count === 1 ? "it" : "them"} next time.\n`,
         );
       },
     };

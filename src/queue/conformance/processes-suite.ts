@@ -208,7 +208,7 @@ export function processesSuite(make: MakeHarness): void {
         const { to, warnings } = await other.cancel("a");
         expect({ to, warnings }).toEqual({
           to: "failed",
-          warnings: [expect.stringContaining(`processes ${tree.pid} would not die`)],
+          warnings: [expect.stringContaining(`process ${tree.pid} would not die`)],
         });
         expect(await stateOf(other, "a")).toBe("failed");
         expect(await refused(other.retry("a"), "LOCKED")).toMatchObject({ pids: [tree.pid] });

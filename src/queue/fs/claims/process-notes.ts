@@ -1,6 +1,7 @@
 import type { ClaimTree } from "../../../base/clock.ts";
 import { VivError } from "../../../base/errors.ts";
 import { assertName, isName } from "../../../base/names.ts";
+import { plural } from "../../../base/text.ts";
 import type { ClaimProcess, ClaimRef } from "../../store.ts";
 import { claimLost, isSameClaim } from "../ends/held-claim.ts";
 import {
@@ -110,7 +111,7 @@ export function isClaimed(run: FsRun, id: string, note: ProcessNote): boolean {
 }
 
 export function wouldNotDie(id: string, pids: readonly number[], owner: string): VivError {
-  const message = `processes of ${owner} ${id} would not die: ${pids.join(", ")}; end them by hand, then do this again.`;
+  const message = `${plural(pids.length, "process")} of ${owner} ${id} would not die: ${pids.join(", ")}; end ${pids.length === 1 ? "it" : "them"} by hand, then do this again.`;
   return new VivError("LOCKED", message, { id, pids: [...pids] });
 }
 

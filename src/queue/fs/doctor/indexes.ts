@@ -1,4 +1,5 @@
 import { isName } from "../../../base/names.ts";
+import { counted } from "../../../base/text.ts";
 import { reserveAgain } from "../enqueue/task-file.ts";
 import { namesIn, statIfThere } from "../files/atomic.ts";
 import { type FsRun, quarantine } from "../fs-run.ts";
@@ -31,7 +32,7 @@ async function checkLedger({ run, checked, find }: Examination): Promise<Set<str
     await find({
       code: "torn_line",
       path: `ledger/${file}`,
-      message: `${count} unreadable ${count === 1 ? "line" : "lines"}, as a full disk or a power loss leaves them`,
+      message: `${counted(count, "unreadable line")}, as a full disk or a power loss leaves them`,
       repair: "none needed: readers pass over them",
     });
   }
@@ -168,5 +169,5 @@ async function checkVanished({ run, find }: Examination, places: Places): Promis
 }
 
 function count(n: number, what: string): string {
-  return n === 1 ? `1 ${what} is` : `${n} ${what}s are`;
+  return `${counted(n, what)} ${n === 1 ? "is" : "are"}`;
 }

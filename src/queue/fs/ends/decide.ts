@@ -1,5 +1,6 @@
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
+import { listed } from "../../../base/text.ts";
 import type { HistoryRecord } from "../../attempt.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
 import type { Ended } from "../../store.ts";
@@ -65,7 +66,7 @@ async function cancelClaim(
       const pids = await endTreeOf(run, claim);
       if (pids.length === 0) return forgetTreeOf(run, id, claim.token);
       after.warn(
-        `its processes ${pids.join(", ")} would not die; end them by hand: until then ${id} cannot be retried`,
+        `its ${listed("process", pids)} would not die; end ${pids.length === 1 ? "it" : "them"} by hand: until then ${id} cannot be retried`,
       );
     },
   );
