@@ -15,7 +15,11 @@ import { ls, show, status, tree, type WatchEvent, watch } from "./operations.ts"
 const lsCommand: Command = {
   op: ls,
   examples: [
-    ["viv ls", "active tasks first, done tasks last"],
+    [
+      "viv ls",
+      "active tasks first, the oldest of a state first; then failed and done, newest first",
+    ],
+    ["viv ls --state done --limit 10", "the ten that were done last"],
     ["viv ls --state failed,review", "tasks that need a person"],
     ["viv ls --state pending --types audit --limit 500 --json", ""],
   ],

@@ -10,20 +10,22 @@ import { defineRunOperation, defineRunStream, type RunContext } from "../queue/o
 import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/schemas.ts";
 import { TASK_STATES } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
-import { PRIORITIES, type Priority } from "../queue/task.ts";
 import { WORK_SITE } from "../work/host.ts";
 
 export const taskId = z.string().check(z.describe("the task"));
 
 export const ls = defineRunOperation({
   name: "ls",
-  summary: "list tasks, with counts by state",
+  summary: "list tasks, with counts by state: the oldest first, done and failed the newest first",
   access: "read",
   input: z.strictObject({
-    state: z.optional(z.array(taskState).check(z.describe("only these states"))),
+    state: z.optional(z.array(taskState).check(z.describe("only these states, in this order"))),
     types: list("only these types"),
     limit: z.optional(
-      z.int().check(z.gte(0)).check(z.describe("maximum number of tasks (default 50)")),
+      z
+        .int()
+        .check(z.gte(0))
+        .check(z.describe("only the first N tasks of that order (default 50)")),
     ),
   }),
   output: z.object({
@@ -49,15 +51,8 @@ export const ls = defineRunOperation({
     const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
     const states = state ?? [...active.reverse(), "failed", "done"];
     const tasks: TaskSummary[] = [];
-    for await (const task of store.list({ states, limit, types })) tasks.push(task);
-    // Within a state in the order of the queue: by priority, then the oldest first.
-    const rank = ({ priority }: TaskSummary) => PRIORITIES.indexOf(priority as Priority);
-    tasks.sort(
-      (a, b) =>
-        states.indexOf(a.state) - states.indexOf(b.state) ||
-        rank(a) - rank(b) ||
-        (a.since < b.since ? -1 : 1),
-    );
+    const query = { states: [...new Set(states)], limit, types, sorted: true };
+    for await (const task of store.list(query)) tasks.push(task);
     const counts = await store.counts();
     const all = states.reduce((sum, s) => sum + counts[s], 0);
     const isFull = tasks.length >= limit;

@@ -158,6 +158,11 @@ export interface ListQuery {
   states?: readonly TaskState[];
   types?: readonly string[];
   limit?: number;
+  /**
+   * In the order of `states`, and within one the oldest first by `since`; of done and failed the
+   * newest first. `limit` then keeps the first ones. Otherwise any order, in constant memory.
+   */
+  sorted?: boolean;
 }
 
 export type Counts = Record<TaskState, number> & { quarantined: number };

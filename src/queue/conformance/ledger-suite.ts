@@ -151,6 +151,35 @@ export function ledgerSuite(make: MakeHarness): void {
       ]);
     });
 
+    test("a sorted list has the oldest first, of ended tasks the newest; a limit keeps the first", async () => {
+      const store = await run().open({ durability: "fast" });
+      const specs = Array.from({ length: 300 }, (_, n) => ({ id: `t.${n}`, type: `t${n % 3}` }));
+      await store.enqueueMany(specs);
+      const claims = await store.claim({ worker: "w", max: 200 });
+      for (const { task, token } of claims.toReversed().slice(20)) {
+        const ref = { id: task.task_id, worker: "w", token };
+        if (task.task_type === "t1") await store.fail(ref, { final: true });
+        else await store.complete(ref, { review: task.task_type === "t2" });
+      }
+      const states = ["review", "claimed", "pending", "failed", "done"] as const;
+      const listed = (query: Parameters<typeof store.list>[0]) =>
+        collect(store.list({ states, types: ["t0", "t1", "t2"], ...query, sorted: true }));
+      const all = await listed({});
+      expect(all).toHaveLength(300);
+      expect([...new Set(all.map(({ state }) => state))]).toEqual(states);
+      for (const state of states) {
+        const times = all.filter((task) => task.state === state).map(({ since }) => since);
+        const oldestFirst = times.toSorted();
+        const isEnded = state === "done" || state === "failed";
+        expect(times, state).toEqual(isEnded ? oldestFirst.reverse() : oldestFirst);
+      }
+      for (const limit of [0, 1, 20, 61, 150, 299, 300, 1000]) {
+        expect(await listed({ limit })).toEqual(all.slice(0, limit));
+      }
+      const ofType = all.filter(({ type }) => type === "t0");
+      expect(await listed({ types: ["t0"], limit: 30 })).toEqual(ofType.slice(0, 30));
+    });
+
     test("show: null for an unknown id, INVALID for an impossible one", async () => {
       const store = await run().open();
       expect(await store.show("unknown")).toBeNull();
