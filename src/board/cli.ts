@@ -2,7 +2,7 @@ import type * as z from "zod/mini";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
-import { plain, type Term, table } from "../operation/term.ts";
+import { plain, prose, type Term, table } from "../operation/term.ts";
 import {
   boardAdvance,
   boardAudit,
@@ -46,7 +46,7 @@ export const commands = {
         color.cyan(plain(state)),
         plain(slug),
         agent === null ? color.dim("-") : color.yellow(plain(agent)),
-        plain(title),
+        prose(plain(title)),
       ]);
       return rows.length === 0 ? color.dim("no tasks") : table(rows, term);
     },
@@ -144,7 +144,7 @@ export const commands = {
         color.dim(`${at.slice(0, 10)} ${at.slice(11, 16)}`),
         plain(agent ?? author),
         color.cyan(plain(from === to ? (to ?? "") : `${from ?? "new"} → ${to ?? "removed"}`)),
-        plain(subject),
+        prose(plain(subject)),
       ]);
       return rows.length === 0 ? color.dim("no commits") : table(rows, term);
     },

@@ -4,7 +4,7 @@ import { formatDuration } from "../base/duration.ts";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
-import { plain, type Term, table } from "../operation/term.ts";
+import { type Cell, plain, prose, type Term, table } from "../operation/term.ts";
 import type { CrewEvent } from "./crew-ports.ts";
 import type { CrewLine } from "./member-status.ts";
 import {
@@ -90,7 +90,7 @@ function psHead({ supervisor, tick }: Ps, { color }: Term): string {
   return color.yellow(`no crew runs; start it with: viv crew up ${file}`);
 }
 
-function psRow(one: Ps["members"][number], now: number, { color }: Term): string[] {
+function psRow(one: Ps["members"][number], now: number, { color }: Term): Cell[] {
   const { state, last_run, next_tick } = one;
   let label = state.replace("_", " ");
   let text = [one.outcome ?? "", one.note].filter(Boolean).join(": ");
@@ -111,7 +111,7 @@ function psRow(one: Ps["members"][number], now: number, { color }: Term): string
     plain(one.lifecycle ?? "-"),
     String(one.saved),
     formatUsd(one.cost_today),
-    one.asked === null ? plain(text) : `${color.yellow(ASKED)} ${plain(text)}`.trimEnd(),
+    prose(one.asked === null ? plain(text) : `${color.yellow(ASKED)} ${plain(text)}`.trimEnd()),
   ];
 }
 

@@ -1,7 +1,7 @@
 import type * as z from "zod/mini";
 import { formatCount } from "../base/amount.ts";
 import { byDefault, type Command } from "../operation/command.ts";
-import { plain, type Term, table } from "../operation/term.ts";
+import { type Cell, plain, prose, type Term, table } from "../operation/term.ts";
 import { type AccountState, describeUntil, whyClosed } from "./accounts/account.ts";
 import { accounts, prices } from "./operations.ts";
 
@@ -22,7 +22,7 @@ const accountsCommand: Command = {
   },
 };
 
-function row(account: AccountState, { color }: Term, now: number): string[] {
+function row(account: AccountState, { color }: Term, now: number): Cell[] {
   switch (account.state) {
     case "open": {
       const again = account.failures > 0 ? "is tried again after a limit" : "";
@@ -30,10 +30,10 @@ function row(account: AccountState, { color }: Term, now: number): string[] {
     }
     case "closed": {
       const until = `until ${describeUntil(account.until, now)}`;
-      return [account.account, color.yellow("closed"), until, reasonOf(account)];
+      return [account.account, color.yellow("closed"), until, prose(reasonOf(account))];
     }
     case "parked":
-      return [account.account, color.red("parked"), "until you open it", reasonOf(account)];
+      return [account.account, color.red("parked"), "until you open it", prose(reasonOf(account))];
   }
 }
 

@@ -3,7 +3,7 @@ import { formatDuration, formatTook } from "../base/duration.ts";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
-import { plain, type Term, table } from "../operation/term.ts";
+import { plain, prose, type Term, table } from "../operation/term.ts";
 import { type SpeciesOutput, species } from "./operations.ts";
 import { service } from "./systemd-service.ts";
 import type { UpEvent } from "./up-ports.ts";
@@ -55,6 +55,7 @@ export const commands = {
         agent.since === null ? "" : ago(agent.since, now),
         agent.restarts === 0 ? "" : counted(agent.restarts, "restart"),
         plain(facts(agent, now)),
+        prose(plain(agent.note)),
       ]);
       const { service } = output;
       const pid = service.pid === null ? "" : `, pid ${service.pid} on ${service.host}`;
@@ -76,7 +77,6 @@ function facts(agent: SpeciesOutput["agents"][number], now: number): string {
     agent.digesting.length > 0 ? `digesting ${agent.digesting.join(", ")}` : "",
     agent.last_run === null ? "" : `ran ${ago(agent.last_run, now)} ago`,
     Number.isNaN(next) ? "" : `again in ${formatDuration(next)}`,
-    agent.note,
   ]
     .filter(Boolean)
     .join("; ");

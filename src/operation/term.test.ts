@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { createColors } from "picocolors";
 import { describe, expect, it } from "vitest";
 import type { Io } from "./io.ts";
-import { asWritten, clip, plain, screened, type Term, table, termFor } from "./term.ts";
+import { asWritten, clip, plain, prose, screened, type Term, table, termFor } from "./term.ts";
 
 const esc = "\u001b";
 
@@ -81,8 +81,8 @@ describe("table", () => {
     expect(asWritten(table(rows, term(80)))).toBe(shown);
   });
 
-  it("lets the last column give way", () => {
-    const [line = ""] = table([["key", "v".repeat(200)]], term(40)).split("\n");
+  it("cuts prose", () => {
+    const [line = ""] = table([["key", prose("v".repeat(200))]], term(40)).split("\n");
     expect(line).toHaveLength(40);
     expect(line.endsWith("…")).toBe(true);
   });
@@ -91,9 +91,41 @@ describe("table", () => {
     expect(table([["a", ""]], term(80))).toBe("a");
   });
 
-  it("is never wider than the terminal", () => {
-    const text = table([["pending", "i".repeat(100), "t".repeat(100), "", "3s"]], term(60));
-    for (const line of text.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
+  it("cuts no other cell: what does not fit goes to a further line, at the same places", () => {
+    const rows = [
+      ["type", "dollars", "in", "out"],
+      ["audit-the-code", "$1,234.56", "12.5k", prose("a long story of many words")],
+      ["fix", "$0.10", "", ""],
+    ];
+    expect(table(rows, term(31)).split("\n")).toEqual([
+      "type            dollars",
+      "    in     out",
+      "audit-the-code  $1,234.56",
+      "    12.5k  a long story of man…",
+      "fix             $0.10",
+    ]);
+  });
+
+  it("is as wide as the terminal, or as its widest name", () => {
+    const word = fc.stringMatching(/^[a-z0-9.]{1,50}$/);
+    const cell = fc.oneof(
+      word,
+      fc.array(word, { maxLength: 9 }).map((some) => prose(some.join(" "))),
+    );
+    const rows = fc.array(fc.array(cell, { minLength: 1, maxLength: 9 }), { minLength: 1 });
+    fc.assert(
+      fc.property(rows, fc.integer({ min: 30, max: 120 }), (some, width) => {
+        const lines = table(some, term(width)).split("\n");
+        for (const name of some.flat().filter((one) => typeof one === "string")) {
+          expect(lines.some((line) => line.split(/\s+/).includes(name))).toBe(true);
+        }
+        const widest = Math.max(
+          ...some.flat().map((one) => (typeof one === "string" ? one.length : 20)),
+        );
+        for (const line of lines)
+          expect(line.length).toBeLessThanOrEqual(Math.max(width, widest + 4));
+      }),
+    );
   });
 
   it("keeps every row on one line", () => {

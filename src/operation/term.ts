@@ -102,30 +102,99 @@ export function clip(text: string, width: number): string {
   return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
 }
 
-/** Rows of one line each, in columns; on a terminal the widest columns give way until they fit. */
-export function table(rows: readonly (readonly string[])[], term: Term): string {
-  const widths: number[] = [];
-  for (const row of rows) {
-    row.forEach((cell, i) => {
-      widths[i] = Math.max(widths[i] ?? 0, visible(oneLine(cell)));
-    });
-  }
-  let excess = widths.reduce((sum, width) => sum + width + 2, -2) - term.width;
-  for (; excess > 0; excess--) {
-    const widest = widths.indexOf(Math.max(...widths));
-    widths[widest] = Math.max(1, (widths[widest] ?? 0) - 1);
-  }
+/** A cell that may be cut where the terminal is too narrow. Names, numbers and commands may not. */
+export interface Prose {
+  prose: string;
+}
+
+export function prose(text: string): Prose {
+  return { prose: text };
+}
+
+export type Cell = string | Prose;
+
+/** Of a sentence, at least this much is shown beside other columns. */
+const LEAST_PROSE = 20;
+const INDENT = "    ";
+
+/**
+ * Rows in columns. On a terminal that is too narrow prose is cut, and columns that do not fit beside
+ * the first ones go to a further line of their row, at the same places in every row.
+ */
+export function table(rows: readonly (readonly Cell[])[], term: Term): string {
+  const columns = columnsOf(rows);
+  const bands = bandsOf(columns, term.width);
   return rows
-    .map((row) => {
-      const cells = row.map((cell, i) => {
-        const width = widths[i] ?? 0;
-        const text =
-          visible(oneLine(cell)) > width ? clip(stripColors(cell), width) : oneLine(cell);
-        return text + " ".repeat(Math.max(0, width - visible(text)));
-      });
-      return cells.join("  ").trimEnd();
+    .flatMap((row) => {
+      const lines = bands.map((band) =>
+        band.map(({ index, width }) => fitted(row[index] ?? "", width)).join("  "),
+      );
+      const [first = "", ...rest] = lines.map((line) => line.trimEnd());
+      return [first, ...rest.filter((line) => line !== "").map((line) => INDENT + line)];
     })
     .join("\n");
+}
+
+interface Column {
+  index: number;
+  /** Of its widest cell that may not be cut. */
+  least: number;
+  /** Of its widest cell. */
+  width: number;
+}
+
+function columnsOf(rows: readonly (readonly Cell[])[]): Column[] {
+  const columns: Column[] = [];
+  for (const row of rows) {
+    row.forEach((cell, index) => {
+      columns[index] ??= { index, least: 0, width: 0 };
+      const column = columns[index];
+      const width = visible(oneLine(textOf(cell)));
+      const least = typeof cell === "string" ? width : Math.min(width, LEAST_PROSE);
+      column.least = Math.max(column.least, least);
+      column.width = Math.max(column.width, width);
+    });
+  }
+  return columns;
+}
+
+/** The columns of each line of a row. */
+function bandsOf(columns: readonly Column[], width: number): Column[][] {
+  const bands: Column[][] = [[]];
+  let left = width;
+  for (const column of columns) {
+    let band = bands.at(-1) as Column[];
+    const gap = band.length === 0 ? 0 : 2;
+    if (band.length > 0 && left < gap + column.least) {
+      band = [];
+      bands.push(band);
+      left = width - INDENT.length;
+    } else left -= gap;
+    band.push(column);
+    left -= column.least;
+  }
+  return bands.map((band, i) => widened(band, width - (i === 0 ? 0 : INDENT.length)));
+}
+
+/** Gives the room that is left to the columns that were to be cut. */
+function widened(band: readonly Column[], width: number): Column[] {
+  let left = band.reduce((sum, { least }) => sum - least - 2, width + 2);
+  return band.map((column) => {
+    const more = Math.max(0, Math.min(left, column.width - column.least));
+    left -= more;
+    return { ...column, width: column.least + more };
+  });
+}
+
+function fitted(cell: Cell, width: number): string {
+  const line = oneLine(textOf(cell));
+  const isCut = typeof cell !== "string" && visible(line) > width;
+  const text = isCut ? clip(stripColors(line), width) : line;
+  return text + " ".repeat(Math.max(0, width - visible(text)));
+}
+
+function textOf(cell: Cell): string {
+  return typeof cell === "string" ? cell : cell.prose;
 }
 
 function oneLine(text: string): string {

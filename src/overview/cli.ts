@@ -5,7 +5,7 @@ import { isRecord } from "../base/json.ts";
 import { counted, indentedLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import type { Command } from "../operation/command.ts";
-import { clip, plain, type Term, table } from "../operation/term.ts";
+import { clip, plain, prose, type Term, table } from "../operation/term.ts";
 import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
@@ -196,6 +196,7 @@ function drawn(root: Node, term: Term): string[] {
   return lines;
 }
 
+const SENTENCES = ["summary", "next_step", "risk"];
 const CHECKPOINT = ["summary", "next_step", "next_task_id", "risk", "current_worker", "timestamp"];
 
 const statusCommand: Command = {
@@ -212,7 +213,10 @@ const statusCommand: Command = {
     const lines = headLines(output, term, io.now());
     const checkpoint = (output.status?.checkpoint ?? {}) as Record<string, unknown>;
     const keys = CHECKPOINT.filter((key) => checkpoint[key]);
-    const rows = keys.map((key) => [key, plain(String(checkpoint[key]))]);
+    const rows = keys.map((key) => {
+      const value = plain(String(checkpoint[key]));
+      return [key, SENTENCES.includes(key) ? prose(value) : value];
+    });
     if (rows.length > 0) lines.push("", table(rows, term));
     // Shown, never run: any writer of the run may have set it.
     if (checkpoint.resume_command)

@@ -4,7 +4,7 @@ import { formatTook } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
-import { plain, type Term, table } from "../operation/term.ts";
+import { type Cell, plain, prose, type Term, table } from "../operation/term.ts";
 import { pitInit, pitStatus, pitSweep, pitToss } from "./operations.ts";
 
 /** The pit that a command was given as its first word, or else with --run. */
@@ -70,18 +70,18 @@ const pitStatusCommand: Command = {
   examples: [["viv pit status ./pit", "claims, and stuck food with the reason"]],
   human: (output: StatusOutput, term) => {
     const { color } = term;
-    const sections: [string, string[][]][] = [
+    const sections: [string, Cell[][]][] = [
       ["Digesting", output.digesting.map((one) => digesting(one, term))],
       ["Stuck", output.stuck.map((one) => stuck(one, term))],
-      ["For the keeper", output.keeper.map((one) => [one.food, plain(one.task)])],
+      ["For the keeper", output.keeper.map((one) => [one.food, prose(plain(one.task))])],
       [
         "Results by hand",
-        output.results.map(({ food, snake, note }) => [food, snake ?? "?", note]),
+        output.results.map(({ food, snake, note }) => [food, snake ?? "?", prose(plain(note))]),
       ],
       ["Unproven results", output.unproven.map((one) => [one.food, one.result])],
       [
         "Not food",
-        output.quarantined.map((one) => [plain(one.from || one.name), plain(one.reason)]),
+        output.quarantined.map((one) => [plain(one.from || one.name), prose(plain(one.reason))]),
       ],
       [
         "One number, several foods",
@@ -111,17 +111,16 @@ function countsLine({ counts }: StatusOutput, { color }: Term): string {
     .join(" · ");
 }
 
-function digesting(one: StatusOutput["digesting"][number], { color }: Term): string[] {
+function digesting(one: StatusOutput["digesting"][number], { color }: Term): Cell[] {
   const quiet = one.quiet_seconds;
   let life = quiet > 60 ? color.yellow(`quiet for ${formatTook(quiet * 1000)}`) : "";
   if (!one.alive) life = color.red("gives no sign of life");
-  return [plain(one.snake), one.food, formatTook(one.seconds * 1000), life, plain(one.task)];
+  return [plain(one.snake), one.food, formatTook(one.seconds * 1000), life, prose(plain(one.task))];
 }
 
-function stuck(one: StatusOutput["stuck"][number], { color }: Term): string[] {
+function stuck(one: StatusOutput["stuck"][number], { color }: Term): Cell[] {
   const state = one.state === "failed" ? color.red("stuck") : color.yellow(one.state);
-  const next = one.command ? color.dim(`  ${one.command}`) : "";
-  return [state, one.food, `${plain(one.why)}${next}`];
+  return [state, one.food, prose(plain(one.why)), color.dim(one.command ?? "")];
 }
 
 type SweepOutput = z.output<typeof pitSweep.output>;

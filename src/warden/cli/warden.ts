@@ -3,7 +3,7 @@ import { formatDuration } from "../../base/duration.ts";
 import { counted } from "../../base/text.ts";
 import type { Command } from "../../operation/command.ts";
 import type { Stamped } from "../../operation/operation.ts";
-import { plain, type Term, table } from "../../operation/term.ts";
+import { type Cell, plain, prose, type Term, table } from "../../operation/term.ts";
 import {
   alive,
   type WardenStatus,
@@ -144,16 +144,19 @@ function pauseLines({ paused, held }: WardenStatus): string[] {
 
 const SHOWN = 10;
 
-function part(title: string, rows: string[][], term: Term): string[] {
+function part(title: string, rows: Cell[][], term: Term): string[] {
   if (rows.length === 0) return [];
   const more = rows.length > SHOWN ? [term.color.dim(`  … and ${rows.length - SHOWN} more`)] : [];
   return ["", term.color.bold(title), table(rows.slice(0, SHOWN), term), ...more];
 }
 
-function findingRow(one: Record<string, unknown>): string[] {
-  return [one.at, one.rule, one.target, one.evidence].map((cell) => plain(String(cell ?? "")));
+function findingRow(one: Record<string, unknown>): Cell[] {
+  const [evidence = "", ...names] = [one.evidence, one.at, one.rule, one.target].map((cell) =>
+    plain(String(cell ?? "")),
+  );
+  return [...names, prose(evidence)];
 }
 
 function verdictRow({ ended_at, verdict, target, warrant, why }: WardenStatus["verdicts"][number]) {
-  return [ended_at, verdict, plain(target), plain(warrant), plain(why)];
+  return [ended_at, verdict, plain(target), plain(warrant), prose(plain(why))];
 }

@@ -1,7 +1,7 @@
 import type * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import type { Command } from "../../operation/command.ts";
-import { plain, type Term, table } from "../../operation/term.ts";
+import { type Cell, plain, prose, type Term, table } from "../../operation/term.ts";
 import type { Dance, Receipt } from "../dance.ts";
 import {
   dogDances,
@@ -51,7 +51,7 @@ export const commands = {
     human: (output: z.output<typeof warrantLs.output>, term) => {
       const { yellow, dim } = term.color;
       const dances = output.dances.map((one) => [
-        ...[plain(one.warrant), yellow(one.state), plain(one.target), plain(one.reason)],
+        ...[plain(one.warrant), yellow(one.state), plain(one.target), prose(plain(one.reason))],
         ...[`by ${plain(one.requester)}`, dim(one.dog)],
       ]);
       const rows = [...dances, ...warrantRows(output, term)];
@@ -67,9 +67,9 @@ export const commands = {
     human: ({ id, state, warrant, dance, receipt }: Shown, term) => {
       const { color } = term;
       const { target, kind, reason, requester, filed_at, bound, watch } = warrant;
-      const rows = [
+      const rows: Cell[][] = [
         ["target", `${kind} ${plain(target)}`],
-        ["reason", plain(reason)],
+        ["reason", prose(plain(reason))],
         ["by", plain(requester)],
         ["filed", filed_at],
         ...(bound === null ? [] : [["bound to", plain(JSON.stringify(bound))]]),
@@ -178,18 +178,18 @@ function danceRows({ id, state, attempt, next_timeout }: Dance): string[][] {
   return [["dog", `${id}, ${state}, attempt ${attempt}${until}`]];
 }
 
-function receiptRows({ dog, verdict, why, ended_at, reaped }: Receipt): string[][] {
+function receiptRows({ dog, verdict, why, ended_at, reaped }: Receipt): Cell[][] {
   return [
     ["dog", dog],
-    ["verdict", `${verdict}: ${plain(why)}`],
+    ["verdict", prose(`${verdict}: ${plain(why)}`)],
     ["ended", ended_at],
     ...(reaped.length === 0 ? [] : [["given back", plain(reaped.join(", "))]]),
   ];
 }
 
-function warrantRows({ warrants }: WarrantQueue, { color }: Term): string[][] {
+function warrantRows({ warrants }: WarrantQueue, { color }: Term): Cell[][] {
   return warrants.map((one) => [
-    ...[plain(one.id), "waits", plain(one.target), plain(one.reason)],
+    ...[plain(one.id), "waits", plain(one.target), prose(plain(one.reason))],
     ...[`by ${plain(one.requester)}`, color.dim(`for ${formatDuration(one.waiting_ms)}`)],
   ]);
 }
