@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import * as z from "zod/mini";
@@ -74,15 +74,36 @@ const task = async () => {
   const spec = { type: "t", id: "a", review: true };
   await called("enqueue", { run: "run", input: spec });
 };
+const family = async () => {
+  await task();
+  await called("enqueue", { run: "run", input: { type: "t", id: "b", parent: "a" } });
+};
 const claimed = async () => {
   await task();
   await called("claim", { run: "run", input: { worker: "w" } });
+};
+const workspace = async () => {
+  await task();
+  mkdirSync(join(folder, "run/workspaces/a"), { recursive: true });
 };
 const reviewed = async () => {
   await claimed();
   await called("complete", { run: "run", input: { worker: "w", id: "a" } });
 };
 const pit = async () => void (await called("pit init", { run: "pit" }));
+/** With food that is digested, stuck, for the keeper, and with results by hand. */
+const usedPit = async () => {
+  await pit();
+  const tossed: string[] = [];
+  for (const more of [{}, {}, {}, { for: "keeper" }]) {
+    const input = { pit: "pit", task: ["dig"], done_when: "false", ...more };
+    const { id } = (await called("pit toss", { run: "pit", input })) as { id: string };
+    tossed.push(id);
+  }
+  await called("cancel", { run: "pit", input: { ids: [tossed[1]] } });
+  await called("claim", { run: "pit", input: { worker: "snake-1" } });
+  writeFileSync(join(folder, `pit/done/${tossed[2]}.result.md`), "done by hand\n");
+};
 const agents = async () => {
   await pit();
   handler();
@@ -97,8 +118,8 @@ const SAMPLES: Record<string, Sample> = {
   "enqueue lines": { run: "run", body: '{"type":"t"}\n{"type":"u"}\n' },
   "pit init": { run: "pit" },
   "pit toss": { run: "pit", setUp: pit, input: { pit: "pit", task: ["dig"] } },
-  "pit status": { run: "pit", setUp: pit },
-  "pit sweep": { run: "pit", setUp: pit },
+  "pit status": { run: "pit", setUp: usedPit },
+  "pit sweep": { run: "pit", setUp: usedPit },
   "board ls": { setUp: board },
   "board next": { setUp: board, input: { agent: "moss" } },
   "board claim": { setUp: board, input: { slug: "a-task", agent: "moss" } },
@@ -145,7 +166,7 @@ const SAMPLES: Record<string, Sample> = {
   heartbeat: { run: "run", setUp: task, input: { worker: "w" } },
   ls: { run: "run", setUp: task },
   show: { run: "run", setUp: task, input: { id: "a" } },
-  tree: { run: "run", setUp: task },
+  tree: { run: "run", setUp: family },
   why: { run: "run", setUp: task, input: { id: "a" } },
   status: { run: "run", setUp: task },
   "fleet status": { setUp: agents, input: { config: "agents.toml" } },
@@ -156,7 +177,7 @@ const SAMPLES: Record<string, Sample> = {
   engines: {},
   accounts: {},
   gate: {},
-  workspaces: { run: "run", setUp: task },
+  workspaces: { run: "run", setUp: workspace },
   service: { run: "run", setUp: task, input: { action: "uninstall" } },
   reap: { run: "run", setUp: task },
   doctor: { run: "run", setUp: task },
@@ -211,11 +232,30 @@ async function called(name: string, sample: Sample): Promise<unknown> {
         const { value, done } = await events.next();
         if (done) return value;
         expect(op.event.safeParse(value).error, name).toBeUndefined();
-        JSON.stringify(value);
+        assertTaskShape(JSON.parse(JSON.stringify(value)), op);
         if (sample.isEndless) stop.abort();
       }
     }),
   );
+}
+
+/**
+ * A task has one shape in every answer: `id`, and with a state also `type`. Other names of the two
+ * (swarm-lib's, the pit's, the board's) only stand beside them.
+ */
+function assertTaskShape(value: unknown, op: Operation): void {
+  if (Array.isArray(value)) for (const item of value) assertTaskShape(item, op);
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return;
+  const one = value as Record<string, unknown>;
+  const said = `${op.name}: ${JSON.stringify(one)}`;
+  for (const other of ["task_id", "food", "slug"]) {
+    // A finding of the audit is about a commit.
+    if (other in one && !("code" in one)) expect(one.id, said).toBe(one[other]);
+  }
+  if ("task_type" in one) expect(one.type, said).toBe(one.task_type);
+  const isOfRun = op.access !== undefined && "id" in one && "state" in one;
+  if (isOfRun) expect(Object.keys(one), said).toContain("type");
+  for (const inner of Object.values(one)) assertTaskShape(inner, op);
 }
 
 it("is called here, each of them", async () => {
@@ -235,6 +275,7 @@ describe.each(Object.entries(SAMPLES))("%s", (name, sample) => {
     const op = (await allOperations()).get(name) as Operation;
     const plain = JSON.parse(JSON.stringify(output));
     expect(op.output.safeParse(plain).error, JSON.stringify(plain)).toBeUndefined();
+    assertTaskShape(plain, op);
   });
 
   it("says in JSON Schema what it takes and gives", async () => {

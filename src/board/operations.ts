@@ -40,17 +40,32 @@ const note = text("note for the commit and the task's log");
 
 const nullable = z.nullable(z.string());
 
+/** `id` as of every task; `slug` is the same once more. */
 const taskOnBoard = z.object({
-  ...{ slug: z.string(), state: z.string(), agent: nullable, title: z.string(), line: z.number() },
+  ...{
+    id: z.string(),
+    slug: z.string(),
+    state: z.string(),
+    agent: nullable,
+    title: z.string(),
+    line: z.number(),
+  },
 });
 
 function shownTask({ slug, state, agent, title, line }: BoardTask) {
-  return { slug, state, agent, title, line };
+  return { id: slug, slug, state, agent, title, line };
 }
 
 /** The task after a change, and the commit that made it. */
 export const changed = z.object({
-  ...{ slug: z.string(), title: z.string(), from: nullable, to: z.string(), agent: nullable },
+  ...{
+    id: z.string(),
+    slug: z.string(),
+    title: z.string(),
+    from: nullable,
+    to: z.string(),
+    agent: nullable,
+  },
   ...{ commit: nullable, subject: z.string(), trouble: z.optional(z.string()) },
 });
 
@@ -84,7 +99,8 @@ async function change(
   }
   const checkout = await findCheckout(given.board, here);
   const decision = decisionFor({ ...given, agent, now: now() });
-  return changeBoard(checkout, await use(boardPort), agent, decision);
+  const changed = await changeBoard(checkout, await use(boardPort), agent, decision);
+  return { id: changed.slug, ...changed };
 }
 
 function changeTask(
@@ -222,7 +238,7 @@ export const boardLog = defineOperation({
   summary: "the commits that changed a task, the oldest first",
   input: z.strictObject({ slug, board }),
   output: z.object({
-    slug: z.string(),
+    ...{ id: z.string(), slug: z.string() },
     commits: z.array(z.object({ ...commit, from: nullable, to: nullable, agent: nullable })),
   }),
   async run(context, given) {
@@ -232,7 +248,7 @@ export const boardLog = defineOperation({
     if (commits.length === 0) {
       taskNamed((await readCommitted(context, given)).board, given.slug, checkout.file);
     }
-    return { slug: given.slug, commits };
+    return { id: given.slug, slug: given.slug, commits };
   },
 });
 

@@ -15,10 +15,7 @@ import { ls, show, status, tree, type WatchEvent, watch } from "./operations.ts"
 const lsCommand: Command = {
   op: ls,
   examples: [
-    [
-      "viv ls",
-      "active tasks first, the oldest of a state first; then failed and done, newest first",
-    ],
+    ["viv ls", "active tasks, the oldest first; then failed and done, the newest first"],
     ["viv ls --state done --limit 10", "the ten that were done last"],
     ["viv ls --state failed,review", "tasks that need a person"],
     ["viv ls --state pending --types audit --limit 500 --json", ""],
@@ -70,7 +67,7 @@ function headLines(
 }
 
 const SHOWN_FIRST = ["task_type", "priority", "depends_on", "not_before", "deadline", "done_when"];
-const NOT_SHOWN = ["task_id", "payload", "run_id"];
+const NOT_SHOWN = ["id", "type", "task_id", "payload", "run_id"];
 
 const showCommand: Command = {
   op: show,

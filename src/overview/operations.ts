@@ -10,13 +10,14 @@ import { defineRunOperation, defineRunStream, type RunContext } from "../queue/o
 import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/schemas.ts";
 import { TASK_STATES } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
+import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { WORK_SITE } from "../work/host.ts";
 
 export const taskId = z.string().check(z.describe("the task"));
 
 export const ls = defineRunOperation({
   name: "ls",
-  summary: "list tasks, with counts by state: the oldest first, done and failed the newest first",
+  summary: "list tasks, with counts by state",
   access: "read",
   input: z.strictObject({
     state: z.optional(z.array(taskState).check(z.describe("only these states, in this order"))),
@@ -25,7 +26,11 @@ export const ls = defineRunOperation({
       z
         .int()
         .check(z.gte(0))
-        .check(z.describe("only the first N tasks of that order (default 50)")),
+        .check(
+          z.describe(
+            "at most N tasks: of each state the oldest, of done and failed the newest (default 50)",
+          ),
+        ),
     ),
   }),
   output: z.object({
@@ -53,6 +58,7 @@ export const ls = defineRunOperation({
     const tasks: TaskSummary[] = [];
     const query = { states: [...new Set(states)], limit, types, sorted: true };
     for await (const task of store.list(query)) tasks.push(task);
+    tasks.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || rank(a) - rank(b));
     const counts = await store.counts();
     const all = states.reduce((sum, s) => sum + counts[s], 0);
     const isFull = tasks.length >= limit;
@@ -69,6 +75,12 @@ export const ls = defineRunOperation({
     };
   },
 });
+
+/** As the queue gives out the tasks that are shown. */
+function rank({ state, priority }: TaskSummary): number {
+  const isQueued = state === "pending" || state === "waiting";
+  return isQueued ? PRIORITIES.indexOf(priority as Priority) : 0;
+}
 
 /** Null: until a person opens it. */
 function closedUntil(
@@ -87,6 +99,7 @@ export const show = defineRunOperation({
   input: z.strictObject({ id: taskId }),
   output: z.object({
     id: z.string(),
+    type: z.nullable(z.string()),
     state: anyState,
     since: z.string(),
     worker: z.optional(z.string()),
@@ -104,7 +117,8 @@ export const show = defineRunOperation({
     const created = view.task?.created_at;
     const since = typeof created === "string" ? created.slice(0, 10) : undefined;
     for await (const line of store.ledger({ task: id, since })) ledger.push(line);
-    return { ...view, ledger, proof: (await store.proof(id)) ?? undefined };
+    const task = view.task && taskJson(view.task);
+    return { ...view, task, ledger, proof: (await store.proof(id)) ?? undefined };
   },
 });
 

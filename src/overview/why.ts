@@ -21,6 +21,7 @@ export const why = defineRunOperation({
   input: z.strictObject({ id: taskId }),
   output: z.object({
     id: z.string(),
+    type: z.nullable(z.string()),
     state: anyState,
     since: z.string(),
     reasons: z.array(

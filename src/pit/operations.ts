@@ -33,7 +33,9 @@ export const pitInit = defineRunOperation({
   },
 });
 
-const food = { food: z.string(), task: z.string() };
+/** `id` and `type` as everywhere; `food` is its id once more, `task` its words. */
+const ofFood = { id: z.string(), food: z.string() };
+const food = { ...ofFood, type: z.nullable(z.string()), task: z.string() };
 
 export const pitStatus = defineRunOperation({
   name: "pit status",
@@ -61,13 +63,14 @@ export const pitStatus = defineRunOperation({
     keeper: z.array(z.object(food)),
     results: z.array(
       z.object({
-        food: z.string(),
+        ...ofFood,
+        type: z.nullable(z.string()),
         snake: z.nullable(z.string()),
         state: z.string(),
         note: z.string(),
       }),
     ),
-    unproven: z.array(z.object({ food: z.string(), result: z.string() })),
+    unproven: z.array(z.object({ ...ofFood, result: z.string() })),
     quarantined: z.array(z.object({ name: z.string(), from: z.string(), reason: z.string() })),
     same_number: z.array(z.object({ number: z.number(), foods: z.array(z.string()) })),
   }),
@@ -77,7 +80,7 @@ export const pitStatus = defineRunOperation({
     const results = await pitIn(store).handResults();
     const keeper = [];
     for await (const { id } of store.list({ states: ["pending"], types: ["keeper"], limit: 100 })) {
-      keeper.push({ food: id, task: await wordsOf(store, id) });
+      keeper.push(await describedFood(store, id));
     }
     const ids = [];
     for await (const { id } of store.list()) ids.push(id);
@@ -87,10 +90,13 @@ export const pitStatus = defineRunOperation({
       digesting: await digesting(context),
       stuck: await stuck(context),
       keeper,
-      results: results.map(({ id, snake, state, ready }) => {
-        return { food: id, snake, state, note: noteFor(state, ready) };
-      }),
-      unproven: unproven.map(({ id, name }) => ({ food: id, result: `done/${name}` })),
+      results: await Promise.all(
+        results.map(async ({ id, snake, state, ready }) => {
+          const { type } = await describedFood(store, id);
+          return { id, type, food: id, snake, state, note: noteFor(state, ready) };
+        }),
+      ),
+      unproven: unproven.map(({ id, name }) => ({ id, food: id, result: `done/${name}` })),
       quarantined,
       same_number: foodsByNumber(ids),
     };
@@ -110,8 +116,7 @@ async function digesting({ store, now }: RunContext) {
     const worker = workers.get(snake);
     const seconds = Math.max(0, Math.round((now() - Date.parse(since)) / 1000));
     found.push({
-      food: id,
-      task: await wordsOf(store, id),
+      ...(await describedFood(store, id)),
       snake,
       seconds,
       quiet_seconds: Math.round(worker?.quiet ?? seconds),
@@ -129,7 +134,7 @@ async function stuck({ store, now }: RunContext) {
     const [reason] = reasons;
     if (reason === undefined) continue;
     const { text: why, command } = reason;
-    found.push({ food: id, task: await wordsOf(store, id), state, why, command });
+    found.push({ ...(await describedFood(store, id)), state, why, command });
     if (found.length >= 100) break;
   }
   return found;
@@ -142,11 +147,11 @@ function noteFor(state: string, ready: boolean): string {
   return "written by hand; its food is not free yet";
 }
 
-/** Empty for a name that no food of ours could have: doctor reports it. */
-async function wordsOf(store: Store, id: string): Promise<string> {
+/** Without words for a name that no food of ours could have: doctor reports it. */
+async function describedFood(store: Store, id: string) {
   const view = isName(id) ? await store.show(id) : null;
   const words = view?.task?.payload.task;
-  return typeof words === "string" ? words : "";
+  return { id, type: view?.type ?? null, food: id, task: typeof words === "string" ? words : "" };
 }
 
 export const pitSweep = defineRunOperation({
@@ -160,11 +165,9 @@ export const pitSweep = defineRunOperation({
     keep_logs: text("maximum age of a log (default 7d)"),
   }),
   output: z.object({
-    reclaimed: z.array(z.object({ food: z.string(), snake: z.string(), to: z.string() })),
+    reclaimed: z.array(z.object({ ...ofFood, snake: z.string(), to: z.string() })),
     proven: z.array(z.string()),
-    unproven: z.array(
-      z.object({ food: z.string(), result: z.nullable(z.string()), note: z.string() }),
-    ),
+    unproven: z.array(z.object({ ...ofFood, result: z.nullable(z.string()), note: z.string() })),
     adopted: z.number(),
     logs: z.number(),
     pruned: z.array(z.string()),
@@ -187,12 +190,13 @@ export const pitSweep = defineRunOperation({
       tidied ?? nothingTidied("another sweep is tidying waste/ just now");
     return {
       reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => {
-        return { food: id, snake: worker, to };
+        return { id, food: id, snake: worker, to };
       }),
       proven: results.filter(({ end }) => isDone(end)).map(({ id }) => id),
       unproven: results
         .filter(({ end }) => !isDone(end))
         .map(({ id, unproven, end }) => ({
+          id,
           food: id,
           result: unproven ? `done/${unproven}` : null,
           note: end.kind === "ended" ? (end.note ?? end.outcome) : "taken away",
@@ -254,6 +258,7 @@ export const pitToss = defineRunOperation({
   }),
   output: z.object({
     id: z.string(),
+    type: z.string(),
     state: taskState,
     path: z.string(),
     warnings: z.optional(z.array(z.string())),
@@ -270,9 +275,10 @@ export const pitToss = defineRunOperation({
     }
     const eater = eaterOf(context);
     const parent = part_of ?? eater?.food;
+    const type = whom ?? (too_big ? "planner" : "food");
     const { id, state, warnings } = await context.store.enqueue({
       ...rest,
-      type: whom ?? (too_big ? "planner" : "food"),
+      type,
       payload: { task: words },
       created_by: by ?? eater?.snake ?? context.here.env.USER ?? "keeper",
       parent: parent || undefined,
@@ -280,7 +286,7 @@ export const pitToss = defineRunOperation({
     });
     const folder = state === "waiting" ? "resting/later" : "food";
     const path = `${context.store.folder}/${folder}/${id}.md`;
-    return { id, state: state as "pending", path, warnings };
+    return { id, type, state: state as "pending", path, warnings };
   },
 });
 

@@ -29,6 +29,9 @@ export interface EnqueueOptions {
 export type BulkResult = z.output<typeof bulkResult>;
 
 export interface Claim {
+  id: string;
+  type: string;
+  /** As its file has it. */
   task: Task;
   worker: string;
   /** Identifies the claim: a later claim of the same task has another one. */
@@ -132,6 +135,8 @@ export interface ReapOptions {
 
 export interface TaskView {
   id: string;
+  /** Null when its file cannot be read as a task. */
+  type: string | null;
   state: TaskState | "quarantined";
   task: Task | null;
   worker?: string;

@@ -32,6 +32,12 @@ export interface Task {
   [key: string]: unknown;
 }
 
+/** A task in our JSON: `id` and `type` as everywhere, then its file's keys, swarm-lib's names too. */
+export function taskJson(task: Task): Task & { id: string; type: string } {
+  const { task_id: id, task_type: type } = task;
+  return { ...{ id, type }, ...task, ...{ id, type } };
+}
+
 export function priorityOf(task: Task): Priority {
   return task.priority === "high" || task.priority === "low" ? task.priority : "normal";
 }

@@ -227,7 +227,7 @@ describe("why it is not moving", () => {
     expect(explain(facts({ workers: [worker(shell)] }))).toEqual([
       {
         code: "no_worker",
-        text: "no process of a worker is known that takes tasks of type t, only heartbeats: w (5s ago)",
+        text: "no worker process is known that takes tasks of type t; last seen: w (5s ago)",
         command: "viv work --handler COMMAND --types t",
       },
     ]);

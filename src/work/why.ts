@@ -43,7 +43,7 @@ export const REASON_CODES = [
 ] as const;
 export type ReasonCode = (typeof REASON_CODES)[number];
 
-export interface Why extends Pick<TaskView, "id" | "state" | "since"> {
+export interface Why extends Pick<TaskView, "id" | "type" | "state" | "since"> {
   reasons: Reason[];
 }
 
@@ -91,7 +91,7 @@ export async function whyTask(
     lastNote: await lastNote(store, view),
     now,
   });
-  return { id: view.id, state, since, reasons };
+  return { id: view.id, type: view.type, state, since, reasons };
 }
 
 /** A task that the ledger knows was moved out of the run, by a person or by its own handler. */
@@ -126,7 +126,7 @@ async function findCycle(store: Store, view: TaskView): Promise<string[] | null>
   return null;
 }
 
-export interface WhyFacts extends Omit<TaskView, "process"> {
+export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   process?: Pick<NonNullable<TaskView["process"]>, "pid" | "vitality">;
   dependencies: readonly DependencyFact[];
   /** A dependency cycle through this task, as `[id, …, id]`. */
@@ -330,7 +330,7 @@ function noWorkerText(
     const names = heartbeats.map(({ name, heartbeatAge: age }) =>
       age === null ? name : `${name} (${formatDuration(age * 1000)} ago)`,
     );
-    return `no process of a worker is known that takes tasks of type ${type}, only heartbeats: ${names.join(", ")}`;
+    return `no worker process is known that takes tasks of type ${type}; last seen: ${names.join(", ")}`;
   }
   if (alive.some(({ types }) => takes(types, type))) {
     return `all live workers that take tasks of type ${type} have choked on it`;

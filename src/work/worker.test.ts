@@ -108,6 +108,6 @@ test("run() waits until a claim without a route is given back", async () => {
   await vi.advanceTimersByTimeAsync(30_000);
   await running;
   expect(release).toHaveBeenLastCalledWith({ id: "a", worker: "w", token: "1" });
-  expect(ended).toHaveBeenCalledWith({ attempts: 0, done: 0, other: 0 });
+  expect(ended).toHaveBeenCalledWith({ attempts: 0, done: 0, review: 0, other: 0 });
   expect(events.filter(({ kind }) => kind === "trouble")).toHaveLength(1);
 });

@@ -10,6 +10,7 @@ describe("viv board", () => {
     const say = (...args: string[]) => json(["board", ...args], around);
     expect(await say("next", "--agent", "moss", "--state", "ASSIGNED")).toEqual({
       task: {
+        id: "hello-world",
         slug: "hello-world",
         state: "ASSIGNED",
         agent: null,
@@ -104,7 +105,14 @@ describe("viv board", () => {
     await ok(["board", "claim", ...by], around);
     const log = [expect.stringMatching(/wren: WRITING → RESEARCH: too thin$/)];
     expect(await json(["board", "show", "second"], around)).toEqual({
-      ...{ slug: "second", state: "RESEARCH", agent: "wren", title: "second thoughts", line: 7 },
+      ...{
+        id: "second",
+        slug: "second",
+        state: "RESEARCH",
+        agent: "wren",
+        title: "second thoughts",
+        line: 7,
+      },
       properties: { CUSTOM_ID: "second", AGENT: "wren" },
       ...{ body: "What was \u001b[31msaid.", log },
     });

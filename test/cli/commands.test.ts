@@ -116,7 +116,7 @@ describe("enqueue", () => {
   });
 
   it("makes an id when none is given", async () => {
-    const keys = ["id", "state", "created"];
+    const keys = ["id", "type", "state", "created"];
     const first = await documented(enqueue.output, keys, ["enqueue", "--type", "job"]);
     const second = await documented(enqueue.output, keys, ["enqueue", "--type", "job"]);
     expect(first).toMatchObject({ state: "pending", created: true });
@@ -170,18 +170,17 @@ describe("claim", () => {
       .trimEnd()
       .split("\n")
       .map((line) => JSON.parse(line));
-    expect(lines.map((line) => line.task_id)).toEqual(["t.1", "t.2"]);
-    const claims = lines.map(({ worker, token, attempt, ...task }) => ({
-      task,
-      worker,
-      token,
-      attempt,
-    }));
+    expect(lines.map((line) => line.id)).toEqual(["t.1", "t.2"]);
+    const claims = lines.map(({ worker, token, attempt, ...task }) => {
+      const { id, type } = task;
+      return { id, type, task, worker, token, attempt };
+    });
     expect(claim.output.parse({ claims })).toEqual({ claims });
-    expect(claims[0]).toMatchObject({ worker: "w1", attempt: 1, task: { task_type: "job" } });
-    expect(claims[0]?.task).toEqual(
-      JSON.parse(readFileSync(join(run, "claimed/w1/t.1.json"), "utf8")),
-    );
+    const ours = { id: "t.1", type: "job" };
+    expect(claims[0]).toMatchObject({ worker: "w1", attempt: 1, ...ours });
+    const file = JSON.parse(readFileSync(join(run, "claimed/w1/t.1.json"), "utf8"));
+    expect(file).toMatchObject({ task_id: "t.1", task_type: "job" });
+    expect(claims[0]?.task).toEqual({ ...ours, ...file });
   });
 
   it("prints nothing with --json when there is nothing, and says so to people", async () => {
@@ -431,7 +430,9 @@ describe("looking", () => {
     for (const id of ["t.2", "t.3"]) await say("cancel", id);
     expect(await ids("--state", "failed")).toEqual(["t.3", "t.2"]);
     expect(await ids("--state", "failed,claimed", "--limit", "1")).toEqual(["t.3"]);
-    expect(await say("ls", "--help")).toMatch(/oldest first, done and failed the newest first/);
+    expect(await say("ls", "--help")).toMatch(
+      /of each state the oldest, of done and failed the\s+newest/,
+    );
   });
 
   it("ls counts only what its filter would show as more", async () => {
@@ -445,7 +446,7 @@ describe("looking", () => {
     await say("fail", "t.1", "--worker", "w1", "--note", "no such branch", "--retry-at", "+1s");
     host.advance(2_000);
     await say("claim", "--worker", "w2");
-    const keys = ["id", "state", "since", "worker", "token", "task", "history", "ledger"];
+    const keys = ["id", "type", "state", "since", "worker", "token", "task", "history", "ledger"];
     const shown = await documented(show.output, keys, ["show", "t.1"]);
     expect(shown).toMatchObject({
       id: "t.1",
@@ -470,7 +471,7 @@ describe("looking", () => {
   it("show of a done and of a quarantined task", async () => {
     await claimed("t.1");
     await say("complete", "t.1", "--worker", "w1");
-    const keys = ["id", "state", "since", "task", "history", "ledger"];
+    const keys = ["id", "type", "state", "since", "task", "history", "ledger"];
     expect(await documented(show.output, keys, ["show", "t.1"])).toMatchObject({ state: "done" });
     const path = join(run, "pending/broken.json");
     writeFileSync(path, "{");
@@ -486,7 +487,7 @@ describe("looking", () => {
     expect(await say("why", "t.1")).toBe(
       "t.1 is waiting\n  1. waits for t.0, which is not enqueued yet\n     viv enqueue --id t.0 --type TYPE\n",
     );
-    const keys = ["id", "state", "since", "reasons"];
+    const keys = ["id", "type", "state", "since", "reasons"];
     expect(await documented(why.output, keys, ["why", "t.1"])).toMatchObject({
       state: "waiting",
       reasons: [{ code: "dependency_unknown" }],

@@ -228,7 +228,7 @@ describe("a task in the queue", () => {
     await enqueue("t.1");
     const [reason] = (await why("t.1")).reasons;
     expect(reason).toMatchObject({ code: "no_worker" });
-    expect(reason?.text).toMatch(/only heartbeats: ghost \(\S+ ago\)$/);
+    expect(reason?.text).toMatch(/^no worker process is known .*; last seen: ghost \(\S+ ago\)$/);
   });
 
   it("that a route of viv.toml would take, or none of them", async () => {

@@ -124,7 +124,7 @@ export async function takeForProof(
     recordClaim(run, id, { worker, token, attempt });
     if (!proving.has(run)) proving.set(run, new Set());
     proving.get(run)?.add(id);
-    return { task, worker, token, attempt };
+    return { id, type: task.task_type, task, worker, token, attempt };
   });
 }
 

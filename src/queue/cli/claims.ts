@@ -18,7 +18,7 @@ const claimCommand: Command = {
   examples: [
     ["viv claim --worker me", "prints nothing and exits 0 without a task"],
     ["viv claim --worker me --types audit,synth --max 5 --json", "one line of JSON per task"],
-    ["viv claim --worker me --json | jq -r .task_id", ""],
+    ["viv claim --worker me --json | jq -r .id", ""],
   ],
   // One line per task, flat like swarm-lib's, so that a shell can read it without knowing more.
   json: ({ claims }: Output) =>

@@ -45,6 +45,7 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
   const history = readHistory(run, id);
   return {
     id,
+    type: task?.task_type ?? null,
     state,
     task,
     since: stats ? changedAt(stats) : nowIso(run),
@@ -93,7 +94,8 @@ function showQuarantined(run: FsRun, id: string): TaskView | null {
   const text = readRegular(`${path}.reason`, 64 * 1024)?.text ?? "";
   const note = parseObject(text) ?? { reason: text.trim() || undefined }; // a foreign note
   const reason = String(note.reason ?? "unknown");
-  return { id, state: "quarantined", task: null, since: changedAt(stats), history: [], reason };
+  const since = changedAt(stats);
+  return { id, type: null, state: "quarantined", task: null, since, history: [], reason };
 }
 
 /** Only the ledger has the attempt of a task that was done at once. */

@@ -4,6 +4,7 @@ import { count, flag, list, note, text } from "../../operation/fields.ts";
 import { defineRunOperation } from "../operation.ts";
 import { claimRef, ended, endedOutput, failureOutcome, taskFile } from "../schemas.ts";
 import type { ClaimRef } from "../store.ts";
+import { taskJson } from "../task.ts";
 
 /** An empty token, as from an unset variable of a shell, is none. */
 function refOf({ id, worker, token }: ClaimRef): ClaimRef {
@@ -21,7 +22,10 @@ export const claim = defineRunOperation({
   }),
   output: z.object({
     claims: z.array(
-      z.object({ task: taskFile, worker: z.string(), token: z.string(), attempt: z.number() }),
+      z.object({
+        ...{ id: z.string(), type: z.string(), task: taskFile },
+        ...{ worker: z.string(), token: z.string(), attempt: z.number() },
+      }),
     ),
   }),
   async run({ store }, request) {
@@ -30,7 +34,7 @@ export const claim = defineRunOperation({
     if (claims.length === 0 && (await store.sweep()).promoted > 0) {
       claims = await store.claim(request);
     }
-    return { claims };
+    return { claims: claims.map((one) => ({ ...one, task: taskJson(one.task) })) };
   },
 });
 

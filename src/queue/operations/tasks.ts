@@ -23,12 +23,16 @@ export const enqueue = defineRunOperation({
   input: z.extend(z.omit(taskSpec, { extra: true }), { durability, if_absent: ifAbsent }),
   output: z.object({
     id: z.string(),
+    type: z.nullable(z.string()),
     state: z.string(),
     created: z.boolean(),
     warnings: z.optional(z.array(z.string())),
   }),
   async run({ store }, { durability, if_absent, ...spec }) {
-    return store.enqueue(spec, { durability, ifAbsent: if_absent });
+    const { id, ...rest } = await store.enqueue(spec, { durability, ifAbsent: if_absent });
+    // The id may be that of another task.
+    const type = rest.created ? spec.type : ((await store.show(id))?.type ?? null);
+    return { id, type, ...rest };
   },
 });
 

@@ -17,7 +17,12 @@ export const workspaces = defineRunOperation({
     id: list("only workspaces of these tasks"),
   }),
   output: z.object({
-    workspaces: z.array(z.extend(workspaceInfo, { state: z.nullable(anyState) })),
+    workspaces: z.array(
+      z.extend(workspaceInfo, {
+        type: z.nullable(z.string()),
+        state: z.nullable(anyState),
+      }),
+    ),
     gc: z.optional(z.array(removedWorkspace)),
     /** Tasks whose engines' files (homes in sandboxes, conversations) gc has removed. */
     homes: z.optional(z.array(z.string())),
@@ -26,7 +31,10 @@ export const workspaces = defineRunOperation({
     const machine = await use(workerHostPort);
     const found = (await machine.listWorkspaces()).filter(({ id }) => wanted?.includes(id) ?? true);
     const all = [];
-    for (const one of found) all.push({ ...one, state: (await store.show(one.id))?.state ?? null });
+    for (const one of found) {
+      const { type = null, state = null } = (await store.show(one.id)) ?? {};
+      all.push({ ...one, type, state });
+    }
     if (action !== "gc") return { workspaces: all };
     const gc = [];
     for (const { id, state } of all) {

@@ -246,7 +246,7 @@ function holdClaim(run: FsRun, worker: string, task: Task, token: string, attemp
   const [review, at] = [task.review === true, performance.now()];
   const held = { worker, token, attempt, review, at, isUncertain: false };
   run.memo.claims.set(task.task_id, held);
-  return { task, worker, token, attempt };
+  return { id: task.task_id, type: task.task_type, task, worker, token, attempt };
 }
 
 /**
