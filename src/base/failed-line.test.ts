@@ -248,5 +248,5 @@ test("totals are told only when there is nothing else", () => {
 });
 
 test("lines of output keep their indentation", () => {
-  expect(indentedLines("a:\n  - b\n\t\tc\td \n\n", 9)).toEqual(["a:", "  - b", "\t\tc d"]);
+  expect(indentedLines("a:\n  - b\n\t\tc\td \n\n", 9)).toEqual(["a:", "  - b", "\t\tc\td"]);
 });

@@ -59,4 +59,5 @@ test("whatever was printed, it is one short readable line", () => {
 test("the last lines are those that say something", () => {
   expect(lastLines("a\r\n\n  b \n\u001b[2K\n", 2)).toEqual(["a", "b"]);
   expect(lastLines("", 3)).toEqual([]);
+  expect(lastLines("\ta \tb\t\tc\n", 1)).toEqual(["a  b c"]);
 });

@@ -1,6 +1,6 @@
 /** The last lines that say something, without colours, cursor movements and indentation. */
 export function lastLines(text: string, count: number): string[] {
-  return indentedLines(text, count).map((line) => line.trimStart());
+  return indentedLines(text, count).map((line) => line.trimStart().replace(/\t+/g, " "));
 }
 
 /** The same, indented as they were. */
@@ -11,7 +11,7 @@ export function indentedLines(text: string, count: number): string[] {
       .replace(/\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(\u0007|\u001b\\)/g, "")
       .split(/[\r\n]+/)
       // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
-      .map((line) => line.replace(/[\u0000-\u0008\u000b-\u001f\u007f]+|(?<=\S)\t+/g, " ").trimEnd())
+      .map((line) => line.replace(/[\u0000-\u0008\u000b-\u001f\u007f]+/g, " ").trimEnd())
       .filter((line) => line !== "")
       .slice(-count)
   );
