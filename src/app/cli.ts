@@ -157,7 +157,8 @@ async function runCommand(
   const { op } = command;
   const input: Values = { ...command.defaults?.(io), ...given };
   const parsed = op.input.safeParse(withoutExtras(command, input));
-  if (!parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
+  if (!parsed.success)
+    throw await inputError(name, command, parsed.error.issues[0] as Issue, input);
   const asked = await askedFor(command, input, runFlag as string | undefined, io);
   const warnings: string[] = [];
   const warn = (sentence: string) => void io.stderr.write(`viv: warning: ${plain(sentence)}.\n`);
@@ -282,17 +283,29 @@ function withoutExtras(command: Command, input: Values): Values {
   return Object.fromEntries(Object.entries(input).filter(([key]) => !extras.includes(key)));
 }
 
-function inputError(name: string, issue: Issue | undefined, input: unknown): VivError {
-  const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
-  if (issue && isMissing(issue, input) && /^--ids?$/.test(flag)) {
-    const what = /^(warrant|epitaph)/.test(name) ? "a warrant" : "a task";
-    return new VivError("USAGE", `viv ${name} needs ${what}: viv ${name} ID`);
+async function inputError(
+  name: string,
+  command: Command,
+  issue: Issue,
+  input: unknown,
+): Promise<VivError> {
+  const key = String(issue.path[0] ?? "");
+  const { name: flag = key, placeholder } =
+    (await flagsOf(command)).find((one) => one.key === key) ?? {};
+  if (!isMissing(issue, input)) return new VivError("USAGE", `--${flag} ${complaint(issue)}.`);
+  if (command.positionals?.some((place) => place.key === key)) {
+    const what = NEEDED[key] ?? placeholder;
+    const subject = key === "id" && /^(warrant|epitaph)/.test(name) ? "a warrant" : what;
+    return new VivError("USAGE", `viv ${name} needs ${subject}: viv ${name} ${placeholder}`);
   }
-  if (issue && isMissing(issue, input)) {
-    return new VivError("USAGE", `viv ${name} needs ${flag}; see: viv ${name} --help`);
-  }
-  return new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
+  return new VivError("USAGE", `viv ${name} needs --${flag}; see: viv ${name} --help`);
 }
+
+/** What stands in a place of a command, by its key, in words. */
+const NEEDED: Record<string, string> = {
+  ...{ id: "a task", ids: "a task", slug: "a task", title: "a title", name: "a member" },
+  ...{ warrant: "a warrant", dog: "a dog" },
+};
 
 function say(io: CliIo, text: string): void {
   io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);

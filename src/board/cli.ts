@@ -100,6 +100,8 @@ export const commands = {
   },
   "board open": {
     op: boardOpen,
+    names: { id: "slug", state: "to" },
+    placeholders: { title: "TITLE" },
     positionals: [{ key: "title", many: true }],
     examples: [
       [`viv board open "hello world — one story"`, "a new task in the first state"],

@@ -123,12 +123,12 @@ export function openMove(
   const words = inOneLine(title);
   const slug = id ?? slugOf(words);
   if (slug === "" || /\s/.test(slug)) {
-    const message = `${JSON.stringify(title)} gives no name for the task; use letters or digits, or --id NAME.`;
+    const message = `${JSON.stringify(title)} gives no name for the task; use letters or digits, or --slug NAME.`;
     throw new VivError("INVALID", message);
   }
   const existing = board.tasks.find((task) => task.slug === slug);
   if (existing !== undefined) {
-    const message = `the task ${slug} exists already (line ${existing.line}, ${existing.state}); give this one another name with --id NAME.`;
+    const message = `the task ${slug} exists already (line ${existing.line}, ${existing.state}); give this one another name with --slug NAME.`;
     throw new VivError("TASK_EXISTS", message, { slug, state: existing.state });
   }
   const first = board.org.sequences[0]?.open[0];

@@ -19,6 +19,7 @@ const PURPOSE: Record<string, string> = {
 export const commands = {
   service: {
     op: service,
+    names: { worker_id: "worker" },
     positionals: [{ key: "action" }],
     examples: [
       ["viv service install", "routes from viv.toml; prints the next commands"],

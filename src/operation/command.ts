@@ -33,6 +33,13 @@ export interface Command {
   placeholders?: Record<string, string>;
   /** Letters for inputs, by their keys. */
   shorts?: Record<string, string>;
+  /**
+   * Flags that are not called after their key: one name means the same in every command. The key's
+   * own spelling still works, and is in no help.
+   */
+  names?: Record<string, string>;
+  /** More spellings that work and are in no help: swarm-lib's, and what people type elsewhere. */
+  aliases?: Record<string, string>;
   /** Another command that these flags mean. */
   instead?: (values: Values) => Promise<Command | undefined>;
   examples: readonly (readonly [command: string, what: string])[];

@@ -58,7 +58,7 @@ export const costs = defineRunOperation({
   input: z.strictObject({
     by: z.optional(z.enum(DIMENSIONS).check(z.describe("group by (default: type)"))),
     since: text("start of the period: 2h, 7d, 2026-11-15 or a time"),
-    limit: count("maximum number of rows (default 50)"),
+    limit: count("at most this many (default: 50 rows)"),
   }),
   output: z.object({
     by: z.enum(DIMENSIONS),

@@ -149,8 +149,8 @@ const SCENES: Record<string, Scene> = {
       ...["[]", "nope", "null", "{"].map(
         (text): Row => [["status", "--metadata", text], "metadata"],
       ),
-      [["claim", "--worker", "w", "--max", "0"], "--max"],
-      [["claim", "--worker", "w", "--max", "1.5"], "--max"],
+      [["claim", "--worker", "w", "--limit", "0"], "--limit"],
+      [["claim", "--worker", "w", "--limit", "1.5"], "--limit"],
       [["reap", "--stale-after", "-1"], "--stale-after"],
       [["ls", "--limit", "-1"], "--limit"],
       [["logs"], needs("logs", "a task: viv logs ID")],
@@ -189,8 +189,11 @@ const SCENES: Record<string, Scene> = {
       [["gate", "--max"], "--max needs a value"],
       [["gate", "--mx", "3"], "did you mean --max?"],
       [["gate", "3"], 'does not know what to do with "3"'],
-      [["gate", "--state", "nowhere"], "nowhere is not there; start the crew with: viv crew up"],
-      [["gate", "--state", "."], "has no gate.json"],
+      [
+        ["gate", "--state-dir", "nowhere"],
+        "nowhere is not there; start the crew with: viv crew up",
+      ],
+      [["gate", "--state-dir", "."], "has no gate.json"],
     ],
   },
   warden: {
@@ -219,7 +222,7 @@ const SCENES: Record<string, Scene> = {
       [["warden", "up", "--timeouts", "1s,1s,1s,1s,1s,1s"], "from one to five"],
       [["alive", "k3x9"], "has the nonce k3x9", 3],
       [["alive", "../x"], "is no nonce"],
-      [["warrant", "ls", "--state", ""], "--state is empty"],
+      [["warrant", "ls", "--state-dir", ""], "--state-dir is empty"],
     ],
   },
   crew: {
@@ -234,7 +237,7 @@ const SCENES: Record<string, Scene> = {
       [["crew", "up"], "which crew?"],
       [["crew", "up", "nope.org"], "there is no"],
       [["crew", "up", "crew.org", "--max-concurrent", "0"], "--max-concurrent"],
-      [["crew", "up", "crew.org", "--grace", "soon"], "--grace"],
+      [["crew", "up", "crew.org", "--boot-grace", "soon"], "--boot-grace"],
       [["crew", "up", "crew.org", "--port", "70000"], "--port"],
       [["keeper", "up", "desk.org", "--engine", "cluade"], /did you mean claude\?$/m],
       [["keeper", "up", "desk.org", "--engine", "exec"], "the engine exec needs a COMMAND"],

@@ -96,7 +96,7 @@ describe("bash", () => {
   });
 
   it("knows what a flag means to which command", () => {
-    const [by, who] = offers(["viv costs --by mo", "viv approve --by mo"], newFolder());
+    const [by, who] = offers(["viv costs --group-by mo", "viv approve --by mo"], newFolder());
     expect(by).toEqual(["model"]);
     expect(who).toEqual([]);
   });

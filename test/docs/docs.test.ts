@@ -50,7 +50,7 @@ describe("README.md", () => {
   });
 
   it("shows what a worker really prints", () => {
-    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker-id w1"));
+    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker w1"));
     const printed = blocks(readme, "text").find((one) => one.includes("w1 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder() };
@@ -60,7 +60,7 @@ describe("README.md", () => {
   });
 
   it("shows what an agent really prints", () => {
-    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker-id w2"));
+    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker w2"));
     const printed = blocks(readme, "text").find((one) => one.includes("w2 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     // Accounts are the machine's: this is a machine of its own.

@@ -14,10 +14,11 @@ const workerDefault: Command["defaults"] = ({ env }) => {
 
 const claimCommand: Command = {
   op: claim,
+  names: { max: "limit" },
   defaults: ({ env }) => (env.VIV_WORKER ? { worker: env.VIV_WORKER } : {}),
   examples: [
     ["viv claim --worker me", "prints nothing and exits 0 without a task"],
-    ["viv claim --worker me --types audit,synth --max 5 --json", "one line of JSON per task"],
+    ["viv claim --worker me --types audit,synth --limit 5 --json", "one line of JSON per task"],
     ["viv claim --worker me --json | jq -r .task_id", ""],
   ],
   // One line per task, flat like swarm-lib's, so that a shell can read it without knowing more.

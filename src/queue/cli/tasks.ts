@@ -20,6 +20,7 @@ import { endedLine } from "./paint.ts";
 
 const enqueueCommand: Command = {
   op: enqueue,
+  names: { created_by: "by" },
   flags: {
     jsonl: {
       kind: "string",
@@ -112,6 +113,7 @@ async function* openFile(path: string): AsyncGenerator<Uint8Array | string> {
 function decision(op: typeof cancel, ...examples: [string, string][]): Command {
   return {
     op,
+    names: { ids: "id" },
     positionals: [{ key: "ids", many: true }],
     defaults: byDefault,
     examples,

@@ -150,7 +150,10 @@ function decision(name: "cancel" | "retry" | "approve" | "reject", summary: stri
     summary,
     access: "write",
     input: z.strictObject({
-      ids: z.array(z.string()).check(z.minLength(1)).check(z.describe("the tasks")),
+      ids: z
+        .array(z.string())
+        .check(z.minLength(1))
+        .check(z.describe("id of the task (or several)")),
       by,
       note,
     }),
@@ -189,7 +192,7 @@ export const logs = defineRunStream({
   summary: "print the log of a task",
   access: "read",
   input: z.strictObject({
-    id: z.string().check(z.describe("the task")),
+    id: z.string().check(z.describe("id of the task")),
     follow: flag("follow while the task runs"),
   }),
   event: z.object({ text: z.string() }),
