@@ -51,20 +51,24 @@ function commandFirst(argv: readonly string[]): string[] {
     i += /^(--run|-r)$/.test(argv[i] ?? "") ? 2 : 1;
   }
   const name = argv[i];
-  return name === undefined || i === 0
-    ? [...argv]
-    : [name, ...argv.slice(0, i), ...argv.slice(i + 1)];
+  if (name !== undefined) return [name, ...argv.slice(0, i), ...argv.slice(i + 1)];
+  if (i === 0) return [];
+  throw new VivError("USAGE", `${argv[0]} needs a command: viv COMMAND ${argv.join(" ")}`);
 }
+
+const HELP_FLAGS = ["--help", "-h"];
 
 async function dispatch(io: CliIo): Promise<number> {
   const [name, ...args] = commandFirst(io.argv);
   const term = termFor(io, io.stdout);
-  if (name === undefined || name === "--help" || name === "-h" || (name === "help" && !args[0])) {
+  const isHelp = name === "help" || name === "--help" || name === "-h";
+  const about = isHelp ? args.filter((word) => !word.startsWith("-")) : [];
+  if (name === undefined || (isHelp && (about[0] ?? "help") === "help")) {
     const { overview } = await import("../operation/help.ts");
     say(io, overview(CATALOG, term));
     return name === undefined ? 2 : 0;
   }
-  if (name === "version" || name === "--version" || name === "-V") {
+  if (["version", "--version", "-v", "-V"].includes(name)) {
     say(io, typeof __VIV_VERSION__ === "string" ? __VIV_VERSION__ : "0.0.0-source");
     return 0;
   }
@@ -73,7 +77,7 @@ async function dispatch(io: CliIo): Promise<number> {
     const { completion } = await import("./completion.ts");
     return completion(io, args);
   }
-  if (name === "help") return dispatch({ ...io, argv: [...args, "--help"] });
+  if (isHelp) return dispatch({ ...io, argv: [...about, "--help"] });
   const found = findCommand(CATALOG, [name, ...args]);
   if (found === null) {
     // `viv dog pool` is a family in a family.
@@ -81,7 +85,7 @@ async function dispatch(io: CliIo): Promise<number> {
     const [word, next] = inner.length > 0 ? [`${name} ${args[0]}`, args[1]] : [name, args[0]];
     const family = inner.length > 0 ? inner : familyOf(CATALOG, name);
     if (family.length === 0) throw unknownCommand(name);
-    if (next !== undefined && next !== "--help" && next !== "-h") {
+    if (next !== undefined && !HELP_FLAGS.includes(next)) {
       const words = [name, ...args].slice(0, 3).filter((one) => !one.startsWith("-"));
       throw unknownCommand(`${word} ${next}`, family, words.join(" "));
     }

@@ -35,7 +35,9 @@ export const boardPort = definePort<LockWait>("board");
 const board = text("the board (default: VIV_BOARD, or board.org here or above)");
 const agent = text("name of an agent (default: VIV_AGENT)");
 const role = text("prefix of the commit subject (default: from the state)");
-const slug = z.string().check(z.describe("the task: its :CUSTOM_ID: (or its title in-words)"));
+const slug = z
+  .string()
+  .check(z.describe("name of the task (its :CUSTOM_ID:, or its title in-words)"));
 const note = text("a note for the record (the commit and the task's log)");
 
 const nullable = z.nullable(z.string());
@@ -100,7 +102,7 @@ function changeTask(
 
 export const boardLs = defineOperation({
   name: "board ls",
-  summary: "the tasks of a board as committed: state, name, owner",
+  summary: "the tasks of a board as committed: name, state, owner",
   input: z.strictObject({
     state: list("only tasks in these states"),
     agent: text("name of an agent (only its tasks)"),
@@ -183,7 +185,7 @@ export const boardOpen = defineOperation({
     title: z.array(z.string()).check(z.describe("title; the part before ` — ` becomes its name")),
     agent,
     note: text("a note for the record (the text under the heading)"),
-    id: text("the task: its :CUSTOM_ID: (default: from the title)"),
+    id: text("name of the task (its :CUSTOM_ID:; default: from the title)"),
     state: text("state to move it to (default: the first)"),
     ...{ role, board },
   }),

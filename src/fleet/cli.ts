@@ -20,7 +20,7 @@ export const commands = {
   service: {
     op: service,
     names: { worker_id: "worker" },
-    positionals: [{ key: "action" }],
+    positionals: [{ key: "action", needed: true }],
     examples: [
       ["viv service install", "routes from viv.toml; prints the next commands"],
       [

@@ -26,8 +26,11 @@ export interface StreamView<E = any, O = any> {
 /** What a command adds to its operation: how it is typed and how its output is shown to people. */
 export interface Command {
   op: Operation;
-  /** Input keys that may be given without their flag, in order; the last may take many. */
-  positionals?: readonly { key: string; many?: boolean }[];
+  /**
+   * Input keys that may be given without their flag, in order; the last may take many. Needed: by the
+   * operation, although its schema has another way to give it.
+   */
+  positionals?: readonly { key: string; many?: boolean; needed?: boolean }[];
   flags?: Record<string, ExtraFlag>;
   /** What stands for the value of an input in help, by its key. */
   placeholders?: Record<string, string>;

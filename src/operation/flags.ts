@@ -144,10 +144,14 @@ const KINDS: Record<string, FlagKind> = {
 /** The values of flags, by their placeholder; any other flag's is its name in capitals. */
 const PLACEHOLDERS: Record<string, readonly string[]> = {
   ID: ["id", "parent", "next-task-id"],
-  NAME: ["worker", "agent", "by", "slug", "session"],
+  NAME: ["worker", "agent", "by"],
   PATH: ["handler", "socket"],
   DIR: ["state-dir", "crew", "workdir", "unit-dir"],
-  FILE: ["config", "board", "manifest", "def", "lifecycle", "watch"],
+  FILE: ["config", "board", "lifecycle"],
+  "FILE,…": ["watch"],
+  "ID,…": ["depends-on"],
+  "TYPE,…": ["types"],
+  "STATE,…": ["state"],
   CMD: ["command", "done-when", "run-if"],
   TIME: ["not-before", "deadline", "retry-at", "since"],
   DURATION: [
@@ -224,7 +228,8 @@ export async function parseFlags(
     const missing = token.value === undefined || (!token.inlineValue && /^--\w/.test(token.value));
     if (missing)
       throw usage(`${token.rawName} needs a value: ${token.rawName} ${flag.placeholder}`);
-    addValue(parsed.values, flag, token.value as string);
+    // A mistake is reported with the spelling that was used.
+    addValue(parsed.values, { ...flag, name: token.name }, token.value as string);
   }
   placePositionals(name, command, parsed);
   return parsed;

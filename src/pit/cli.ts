@@ -44,7 +44,7 @@ const pitInitCommand: Command = {
 
 const pitTossCommand: Command = {
   op: pitToss,
-  positionals: [{ key: "pit" }, { key: "task", many: true }],
+  positionals: [{ key: "pit" }, { key: "task", many: true, needed: true }],
   names: { for: "type", part_of: "parent", after: "depends-on" },
   placeholders: { task: "TASK" },
   runFrom: (input, run) =>

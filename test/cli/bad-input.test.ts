@@ -153,7 +153,7 @@ const SCENES: Record<string, Scene> = {
       [["claim", "--worker", "w", "--limit", "1.5"], "--limit"],
       [["reap", "--stale-after", "-1"], "--stale-after"],
       [["ls", "--limit", "-1"], "--limit"],
-      [["logs"], needs("logs", "a task: viv logs ID")],
+      [["logs"], "no task is running; name one: viv logs ID", 3],
       ...["show", "why", "logs", "cancel", "retry", "approve"].map(
         (name): Row => [[name, "t.9"], "there is no task t.9 in this run; see: viv ls", 3],
       ),

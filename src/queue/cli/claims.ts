@@ -50,12 +50,12 @@ export const commands = {
   claim: claimCommand,
   complete: ending(
     complete,
-    ["viv complete --worker me --id t.1", ""],
+    ["viv complete t.1 --worker me", ""],
     ["viv complete t.1 --worker me --token TOKEN", "refused if the claim was lost meanwhile"],
   ),
   fail: ending(
     fail,
-    ['viv fail --worker me --id t.1 --note "no such branch"', ""],
+    ['viv fail t.1 --worker me --note "no such branch"', ""],
     [
       "viv fail t.1 --worker me --outcome rate_limited --retry-at +20m",
       "does not count as an attempt",
@@ -64,7 +64,7 @@ export const commands = {
   ),
   release: ending(
     release,
-    ["viv release --worker me --id t.1", ""],
+    ["viv release t.1 --worker me", ""],
     ["viv release t.1 --worker me --token TOKEN", "refused if the claim was lost meanwhile"],
   ),
   heartbeat: {

@@ -182,7 +182,7 @@ const upInput = z.strictObject({
     z
       .int()
       .check(z.gte(1), z.lte(MAX_POOL))
-      .check(z.describe(`how many dogs (default: 5, at most ${MAX_POOL})`)),
+      .check(z.describe(`number of dogs (default: 5, at most ${MAX_POOL})`)),
   ),
   timeouts: list("timeout of each attempt, one to five (default: 60s,120s,240s)"),
   state: stateFlag,

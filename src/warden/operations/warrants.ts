@@ -163,7 +163,7 @@ const fileInput = z.strictObject({
     z.enum(UNASKED).check(z.describe("verdict if it cannot be asked (default: the warden's)")),
   ),
   patience: text("time a tool call counts as work (default: the warden's, 30m)"),
-  watch: list("files whose growth is progress, separated by commas"),
+  watch: list("files whose growth is progress"),
   socket: text("tmux socket (default: the user's)"),
   crew: text("the crew of --agent, by its state folder (default: the nearest .crew)"),
   force: flag("go on although a check refuses (the tmux server has no such session)"),
