@@ -115,6 +115,9 @@ function passOn(
   return { slug, title, from, to, agent: null, subject, text: patch(org.text, edits) };
 }
 
+/** Agents name files by it, and pass it as an argument. */
+const SLUG = /^[\p{L}\p{N}_][^/\p{Cc}]*$/u;
+
 export function openMove(
   board: Board,
   title: string,
@@ -124,6 +127,10 @@ export function openMove(
   const slug = id ?? slugOf(words);
   if (slug === "" || /\s/.test(slug)) {
     const message = `${JSON.stringify(title)} gives no name for the task; use letters or digits, or --slug NAME.`;
+    throw new VivError("INVALID", message);
+  }
+  if (!SLUG.test(slug)) {
+    const message = `${JSON.stringify(slug)} is not a name for a task: files and arguments are named by it; begin it with a letter or digit, and leave out / and control characters.`;
     throw new VivError("INVALID", message);
   }
   const existing = board.tasks.find((task) => task.slug === slug);

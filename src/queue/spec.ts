@@ -3,7 +3,7 @@ import { parseDuration, parseTime } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { assertJson } from "../base/json.ts";
-import { assertName, assertTypeName, suggest } from "../base/names.ts";
+import { assertName, assertNewName, assertTypeName, suggest } from "../base/names.ts";
 import { flag, list, text } from "../operation/fields.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
@@ -80,7 +80,7 @@ export function taskFromSpec(
   const s = parsed.data;
   assertJson(spec.payload, "payload");
   assertJson(spec.extra, "extra");
-  const id = assertName("task id", s.id ?? context.newId());
+  const id = assertNewName("task id", s.id ?? context.newId());
   assertTypeName(s.type);
   const dependsOn = [...new Set(s.depends_on ?? [])];
   for (const dep of dependsOn) assertName("task id", dep);

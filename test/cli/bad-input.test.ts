@@ -115,6 +115,17 @@ const SCENES: Record<string, Scene> = {
         const streamed = new RegExp(`^viv: line 1: .*${message.source}`);
         return [...lines, [["enqueue", "--jsonl", "-"], streamed, 2, stdin] as Row];
       }),
+      ...["-", "--", "-rf", "-x.y_z"].flatMap((name): Row[] => {
+        const dash = /must not begin with a dash: a shell's \* would pass it as an option/;
+        const stdin = `${JSON.stringify({ type: "job", id: name })}\n`;
+        return [
+          [enqueue(`--id=${name}`), dash],
+          [enqueue(`--id=${name}`, "--if-absent"), dash],
+          [["enqueue", "--jsonl", "-"], dash, 2, stdin],
+          [["claim", `--worker=${name}`], dash],
+          [["work", "--handler", "/bin/true", "--once", `--worker=${name}`], dash],
+        ];
+      }),
       ...["", "a b", "a\nb", "\u001b[31m", ".x", LONG].map(
         (type): Row => [["enqueue", `--type=${type}`], "task type"],
       ),
@@ -269,6 +280,9 @@ const SCENES: Record<string, Scene> = {
         [["ls", "--state", "nowhere"], "there are ASSIGNED RESEARCH"],
         [["open", "Second thoughts", "--id", "second"], "already (line 7, WRITING)", 4],
         [["open", "…"], "gives no name"],
+        ...["-rf", "~x", ".x", "a/b", "a\u0007b"].map(
+          (slug): Row => [["open", "A story", `--slug=${slug}`], "is not a name for a task"],
+        ),
         [["open", " "], "the title is empty"],
         [["advance", "secnd", "--agent", "moss"], "did you mean second?", 3],
         [["bounce", "secnd", "--agent", "moss", "--note", "x"], "did you mean second?", 3],
@@ -303,8 +317,8 @@ const SCENES: Record<string, Scene> = {
     rows: [
       [["pit", "toss", ""], "viv: "],
       [["pit", "toss", "x", "--after", "../y"], "../y"],
-      ...["a.result", "a.food-1", "readme", "a.unproven-1", "../x"].map(
-        (id): Row => [["enqueue", "--id", id, "--type", "food"], id],
+      ...["a.result", "a.food-1", "readme", "a.unproven-1", "../x", "-rf"].map(
+        (id): Row => [["enqueue", `--id=${id}`, "--type", "food"], id],
       ),
       ...[
         "a/b",
@@ -400,11 +414,34 @@ it("a payload of 10,000 levels overflows no stack of the real program", () => {
 });
 
 describe("accepted", () => {
-  it.each(["a".repeat(128), "-", "--", "-x.y_z", "0"])("the id %j", async (id) => {
+  it.each(["a".repeat(128), "_x.y-z", "0"])("the id %j", async (id) => {
     await ok(enqueue(`--id=${id}`), around);
     expect(existsSync(join(run, `pending/${id}.json`))).toBe(true);
     await ok(["show", "--", id], around);
   });
+
+  it.each(["-", "--", "-rf"])(
+    "the id %j, where an earlier version or swarm-lib has made it",
+    async (id) => {
+      await ok(enqueue("--id=good"), around);
+      const task = JSON.parse(readFileSync(join(run, "pending/good.json"), "utf8"));
+      writeFileSync(join(run, `pending/${id}.json`), JSON.stringify({ ...task, task_id: id }));
+      await ok(["show", "--", id], around);
+      await ok(["why", "--", id], around);
+      await ok(enqueue("--id=later", `--depends-on=${id}`), around);
+      await ok(["cancel", "--", id], around);
+      await ok(["retry", "--", id], around);
+      const claims = await ok(["claim", "--worker=w", "--limit=9", "--json"], around);
+      const held = claims
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line).task_id);
+      expect(held).toContain(id);
+      await ok(["complete", "--worker=w", "--", id], around);
+      expect(existsSync(join(run, `done/${id}.json`))).toBe(true);
+      await ok(["doctor"], around);
+    },
+  );
 
   it("a type with the punctuation of paths and versions", async () => {
     await ok(["enqueue", "--type", "team/audit:v1.2@x+y", "--id", "t.1"], around);

@@ -4,7 +4,7 @@ import { resolve } from "node:path";
 import * as z from "zod/mini";
 import { type Duration, parseOptionalDuration } from "../../base/duration.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
-import { assertName, assertTypeName } from "../../base/names.ts";
+import { assertNewName, assertTypeName } from "../../base/names.ts";
 import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
@@ -131,7 +131,7 @@ function workerFor(
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
 ): Worker {
-  const worker = assertName("worker name", given.worker_id ?? defaultName(store));
+  const worker = assertNewName("worker name", given.worker_id ?? defaultName(store));
   const concurrency = given.concurrency ?? 1;
   const ofFlag = given.handler ? fromFlag(given.handler, host) : null;
   const find = ofFlag ? () => ofFlag : fromConfig(config, host);
