@@ -273,5 +273,6 @@ async function watchTick(
 async function tickHere(context: Context, state: string, name: string) {
   const crew = await crewFor(context, await chooseAgain(context, state), () => {});
   context.signal.addEventListener("abort", () => void crew.stopNow());
+  if (context.signal.aborted) void crew.stopNow();
   return crew.tickAlone(name);
 }
