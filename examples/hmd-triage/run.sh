@@ -13,7 +13,7 @@ cd "$folder"
 unset VIV_RUN # viv.toml says which
 
 viv enqueue --jsonl requests.jsonl
-viv work --worker-id desk --concurrency 4 --drain
+viv work --worker desk --concurrency 4 --drain
 viv tree
 
 # Done, each with a proof that exited 0.
@@ -27,7 +27,7 @@ for id in $(viv ls --json | node -p '
 done
 echo "twelve requests, four of them handed over, all proven"
 echo
-viv costs --by model
+viv costs --group-by model
 echo
-viv costs --by type
+viv costs --group-by type
 echo "all of it is in $folder"

@@ -38,7 +38,7 @@ is_over() { # the crew is up, every lead is on the board, and no story is open
 }
 
 : >crew.log # now: what is in it from before must not be read below
-viv crew up fast.org --grace 0s --stagger 100ms --max-concurrent 2 --port 0 --json >crew.log &
+viv crew up fast.org --boot-grace 0s --stagger 100ms --max-concurrent 2 --port 0 --json >crew.log &
 up=$!
 looks=0
 shown=

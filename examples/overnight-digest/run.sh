@@ -13,7 +13,7 @@ unset VIV_RUN # viv.toml says which
 
 viv enqueue --type digest --id digest.monday --not-before +2s
 viv why digest.monday
-viv work --worker-id night --drain
+viv work --worker night --drain
 
 echo "It is morning."
 viv ls --state review

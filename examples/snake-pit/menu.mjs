@@ -46,7 +46,7 @@ export const MENU = [
   {
     name: "headings",
     task: "headings: copy the headings of README.md to scraps/headings.txt, as they stand there",
-    flags: ["--for", "shell", "--done-when", "grep '^#' README.md | cmp - scraps/headings.txt"],
+    flags: ["--type", "shell", "--done-when", "grep '^#' README.md | cmp - scraps/headings.txt"],
   },
   ask("caesar", "caesar(s, n)", 'caesar("Hal", 1) is "Ibm"', 'caesar("xyz, abc", 3) is "abc, def"'),
 ];

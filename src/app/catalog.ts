@@ -90,14 +90,14 @@ const commands: readonly CatalogEntry[] = [
 
 /** Commands of two words and more: what the first word is about. */
 const families: Catalog["families"] = {
-  crew: { summary: "standing agents: up ps tick pause resume stop", group: "workers" },
+  crew: { summary: "standing agents: up, ps, tick, pause, resume, stop", group: "workers" },
   keeper: { summary: "a single standing agent: up", group: "workers" },
   board: {
-    summary: "ls show next claim advance bounce open log audit",
+    summary: "a board in git: ls, show, next, claim, advance, bounce, open, log, audit",
     group: "tasks",
   },
   warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
-  dog: { summary: "the pool: status, pool status, dances, warrants", group: "looking" },
+  dog: { summary: "the warden's dogs: status, pool, dances, warrants", group: "looking" },
   warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },
   pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
 };

@@ -51,20 +51,24 @@ function commandFirst(argv: readonly string[]): string[] {
     i += /^(--run|-r)$/.test(argv[i] ?? "") ? 2 : 1;
   }
   const name = argv[i];
-  return name === undefined || i === 0
-    ? [...argv]
-    : [name, ...argv.slice(0, i), ...argv.slice(i + 1)];
+  if (name !== undefined) return [name, ...argv.slice(0, i), ...argv.slice(i + 1)];
+  if (i === 0) return [];
+  throw new VivError("USAGE", `${argv[0]} needs a command: viv COMMAND ${argv.join(" ")}`);
 }
+
+const HELP_FLAGS = ["--help", "-h"];
 
 async function dispatch(io: CliIo): Promise<number> {
   const [name, ...args] = commandFirst(io.argv);
   const term = termFor(io, io.stdout);
-  if (name === undefined || name === "--help" || name === "-h" || (name === "help" && !args[0])) {
+  const isHelp = name === "help" || name === "--help" || name === "-h";
+  const about = isHelp ? args.filter((word) => !word.startsWith("-")) : [];
+  if (name === undefined || (isHelp && (about[0] ?? "help") === "help")) {
     const { overview } = await import("../operation/help.ts");
     say(io, overview(CATALOG, term));
     return name === undefined ? 2 : 0;
   }
-  if (name === "version" || name === "--version" || name === "-V") {
+  if (["version", "--version", "-v", "-V"].includes(name)) {
     say(io, typeof __VIV_VERSION__ === "string" ? __VIV_VERSION__ : "0.0.0-source");
     return 0;
   }
@@ -73,7 +77,7 @@ async function dispatch(io: CliIo): Promise<number> {
     const { completion } = await import("./completion.ts");
     return completion(io, args);
   }
-  if (name === "help") return dispatch({ ...io, argv: [...args, "--help"] });
+  if (isHelp) return dispatch({ ...io, argv: [...about, "--help"] });
   const found = findCommand(CATALOG, [name, ...args]);
   if (found === null) {
     // `viv dog pool` is a family in a family.
@@ -81,7 +85,7 @@ async function dispatch(io: CliIo): Promise<number> {
     const [word, next] = inner.length > 0 ? [`${name} ${args[0]}`, args[1]] : [name, args[0]];
     const family = inner.length > 0 ? inner : familyOf(CATALOG, name);
     if (family.length === 0) throw unknownCommand(name);
-    if (next !== undefined && next !== "--help" && next !== "-h") {
+    if (next !== undefined && !HELP_FLAGS.includes(next)) {
       const words = [name, ...args].slice(0, 3).filter((one) => !one.startsWith("-"));
       throw unknownCommand(`${word} ${next}`, family, words.join(" "));
     }
@@ -157,7 +161,8 @@ async function runCommand(
   const { op } = command;
   const input: Values = { ...command.defaults?.(io), ...given };
   const parsed = op.input.safeParse(withoutExtras(command, input));
-  if (!parsed.success) throw inputError(name, parsed.error.issues[0] as Issue, input);
+  if (!parsed.success)
+    throw await inputError(name, command, parsed.error.issues[0] as Issue, input);
   const asked = await askedFor(command, input, runFlag as string | undefined, io);
   const warnings: string[] = [];
   const warn = (sentence: string) => void io.stderr.write(`viv: warning: ${plain(sentence)}.\n`);
@@ -282,17 +287,29 @@ function withoutExtras(command: Command, input: Values): Values {
   return Object.fromEntries(Object.entries(input).filter(([key]) => !extras.includes(key)));
 }
 
-function inputError(name: string, issue: Issue | undefined, input: unknown): VivError {
-  const flag = `--${String(issue?.path[0] ?? "").replaceAll("_", "-")}`;
-  if (issue && isMissing(issue, input) && /^--ids?$/.test(flag)) {
-    const what = /^(warrant|epitaph)/.test(name) ? "a warrant" : "a task";
-    return new VivError("USAGE", `viv ${name} needs ${what}: viv ${name} ID`);
+async function inputError(
+  name: string,
+  command: Command,
+  issue: Issue,
+  input: unknown,
+): Promise<VivError> {
+  const key = String(issue.path[0] ?? "");
+  const { name: flag = key, placeholder } =
+    (await flagsOf(command)).find((one) => one.key === key) ?? {};
+  if (!isMissing(issue, input)) return new VivError("USAGE", `--${flag} ${complaint(issue)}.`);
+  if (command.positionals?.some((place) => place.key === key)) {
+    const what = NEEDED[key] ?? placeholder;
+    const subject = key === "id" && /^(warrant|epitaph)/.test(name) ? "a warrant" : what;
+    return new VivError("USAGE", `viv ${name} needs ${subject}: viv ${name} ${placeholder}`);
   }
-  if (issue && isMissing(issue, input)) {
-    return new VivError("USAGE", `viv ${name} needs ${flag}; see: viv ${name} --help`);
-  }
-  return new VivError("USAGE", `${flag} ${issue ? complaint(issue) : "is not valid"}.`);
+  return new VivError("USAGE", `viv ${name} needs --${flag}; see: viv ${name} --help`);
 }
+
+/** What stands in a place of a command, by its key, in words. */
+const NEEDED: Record<string, string> = {
+  ...{ id: "a task", ids: "a task", slug: "a task", title: "a title", name: "a member" },
+  ...{ warrant: "a warrant", dog: "a dog" },
+};
 
 function say(io: CliIo, text: string): void {
   io.stdout.write(text.endsWith("\n") ? text : `${text}\n`);

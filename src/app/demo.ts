@@ -4,6 +4,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { createColors } from "picocolors";
 import { type Counts, openRun, type Store } from "../main.ts";
+import { wantsColor } from "../operation/term.ts";
 import { Reaper } from "../queue/reaper.ts";
 import { tellStory } from "./demo-story.ts";
 import { DemoView } from "./demo-view.ts";
@@ -53,7 +54,7 @@ export async function demo(
   const path = join(folder, "run");
   const store = await openRun(path, { create: true });
   const isTerminal = process.stdout.isTTY === true;
-  const color = createColors(isTerminal && !process.env.NO_COLOR && !args.includes("--no-color"));
+  const color = createColors(!args.includes("--no-color") && wantsColor(process.env, isTerminal));
   const view = new DemoView(process.stdout, color, isTerminal);
   const children = new Map<string, ChildProcess>();
   const reaper = new Reaper(store, {

@@ -12,7 +12,7 @@ const statusCommand: Command = {
       kind: "string",
       short: "c",
       placeholder: "FILE",
-      describe: "show the agents of this agents.toml; needs no run",
+      describe: "agents file (shows its agents; needs no run)",
     },
   },
   instead: async (values) => {

@@ -2,9 +2,12 @@ import { VivError } from "./errors.ts";
 
 const UNITS: Record<string, number> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 
+/** As written; a number is seconds, as bare digits are. */
+export type Duration = string | number;
+
 /** `90s`, `10m`, `2h`, `1d`, `500ms`; bare digits are seconds. */
-export function parseDuration(text: string, what = "duration"): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text.trim());
+export function parseDuration(text: Duration, what = "duration"): number {
+  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(String(text).trim());
   const ms = match ? Number(match[1]) * (UNITS[match[2] ?? "s"] ?? 1000) : Number.NaN;
   if (!(ms <= Number.MAX_SAFE_INTEGER)) {
     throw new VivError(
@@ -16,7 +19,10 @@ export function parseDuration(text: string, what = "duration"): number {
 }
 
 /** The same for a flag that may be missing. */
-export function parseOptionalDuration(text: string | undefined, what: string): number | undefined {
+export function parseOptionalDuration(
+  text: Duration | undefined,
+  what: string,
+): number | undefined {
   return text === undefined ? undefined : parseDuration(text, what);
 }
 

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
-import { assertName, assertTypeName, isName, isTypeName, suggest } from "./names.ts";
+import { assertName, assertNewName, assertTypeName, isName, isTypeName, suggest } from "./names.ts";
 
 describe("names", () => {
   test("what is a name is safe as a file name, and nothing else is a name", () => {
@@ -34,6 +34,21 @@ describe("names", () => {
     } catch (error) {
       expect((error as Error).message.length).toBeLessThan(200);
     }
+  });
+});
+
+describe("a new name", () => {
+  test("is a name that a shell does not take for an option", () => {
+    holds(
+      fc.property(fc.stringMatching(/^[-A-Za-z0-9._]{1,8}$/), (text) => {
+        const make = () => assertNewName("task id", text);
+        if (isName(text) && !text.startsWith("-")) expect(make()).toBe(text);
+        else expect(make).toThrow(/^task id "/);
+      }),
+    );
+    expect(() => assertNewName("task id", "-rf")).toThrow(
+      'task id "-rf" must not begin with a dash: a shell\'s * would pass it as an option.',
+    );
   });
 });
 

@@ -36,6 +36,17 @@ export function assertName(kind: NameKind, value: unknown): string {
   });
 }
 
+/**
+ * For a name that is being made. It becomes a file beside others, where a shell's `rm *` would pass
+ * `-rf.json` as options. Names that exist are read and moved as they are.
+ */
+export function assertNewName(kind: NameKind, value: unknown): string {
+  const name = assertName(kind, value);
+  if (!name.startsWith("-")) return name;
+  const why = "must not begin with a dash: a shell's * would pass it as an option";
+  throw new VivError("INVALID", `${kind} ${describe(name)} ${why}.`, { kind });
+}
+
 export function assertTypeName(value: unknown): string {
   if (isTypeName(value)) return value;
   throw new VivError("INVALID", `task type ${describe(value)} ${reasonFor(value, "._:/@+-")}.`);

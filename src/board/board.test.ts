@@ -59,8 +59,8 @@ describe("a board", () => {
     const board = readBoard(text);
     expect(nextFor(board, "hale")?.slug).toBe("a");
     expect(nextFor(board, "wren")?.slug).toBe("b");
-    expect(nextFor(board, "wren", "EDIT")?.slug).toBe("c");
-    expect(nextFor(board, "wren", "PUBLISHED")).toBeNull();
+    expect(nextFor(board, "wren", ["EDIT"])?.slug).toBe("c");
+    expect(nextFor(board, "wren", ["PUBLISHED"])).toBeNull();
   });
 
   it("passes a task on with a line in its log", () => {

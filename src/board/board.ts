@@ -157,9 +157,9 @@ function pairs({ org }: Board, keyword: string): (readonly [string, string | und
  * The task an agent would take now: the first of its own, or else the first that is free. An agent
  * that works on a state works also on the one to which a claim moves a task from it.
  */
-export function nextFor(board: Board, agent: string, state?: string): BoardTask | null {
+export function nextFor(board: Board, agent: string, wanted?: readonly string[]): BoardTask | null {
   const states =
-    state === undefined ? null : [state, claimedState(board, assertState(board, state))];
+    wanted?.flatMap((state) => [state, claimedState(board, assertState(board, state))]) ?? null;
   const times = new Map<string, number>();
   for (const { slug } of board.tasks) times.set(slug, (times.get(slug) ?? 0) + 1);
   // Of two with one name neither can be claimed.

@@ -2,7 +2,7 @@ import type * as z from "zod/mini";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
-import { plain, prose, type Term, table } from "../operation/term.ts";
+import { type Cell, plain, prose, type Term, table } from "../operation/term.ts";
 import {
   boardAdvance,
   boardAudit,
@@ -33,22 +33,32 @@ const asChange = {
   },
 };
 
+/** In the order of the keys in JSON. */
+function taskRow(
+  { slug, state, agent, title }: Output<typeof boardLs>["tasks"][number],
+  { color }: Term,
+): Cell[] {
+  return [
+    plain(slug),
+    color.cyan(plain(state)),
+    agent === null ? color.dim("-") : color.yellow(plain(agent)),
+    prose(plain(title)),
+  ];
+}
+
 export const commands = {
   "board ls": {
     op: boardLs,
     examples: [
-      ["viv board ls", "all tasks: state, name, owner, title"],
+      ["viv board ls", "all tasks: name, state, owner, title"],
       ["viv board ls --state WRITING", "tasks in one state"],
     ],
     human: ({ tasks }: Output<typeof boardLs>, term) => {
-      const { color } = term;
-      const rows = tasks.map(({ state, slug, agent, title }) => [
-        color.cyan(plain(state)),
-        plain(slug),
-        agent === null ? color.dim("-") : color.yellow(plain(agent)),
-        prose(plain(title)),
-      ]);
-      return rows.length === 0 ? color.dim("no tasks") : table(rows, term);
+      if (tasks.length === 0) return term.color.dim("no tasks");
+      return table(
+        tasks.map((task) => taskRow(task, term)),
+        term,
+      );
     },
   },
   "board next": {
@@ -60,11 +70,8 @@ export const commands = {
       ],
       ["viv board next --agent moss --state ASSIGNED --exit-code", "for :RUN-IF: of a crew"],
     ],
-    human: ({ task }: Output<typeof boardNext>, { color }) => {
-      if (task === null) return color.dim("nothing to take");
-      const yours = task.agent === null ? "" : " (yours)";
-      return `${plain(task.slug)} ${color.dim(plain(`${task.state}${yours} ${task.title}`))}`;
-    },
+    human: ({ task }: Output<typeof boardNext>, term) =>
+      task === null ? term.color.dim("nothing to take") : table([taskRow(task, term)], term),
     json: ({ task }: Output<typeof boardNext>) => JSON.stringify({ task }),
     exit: ({ task, must }: Output<typeof boardNext>) => (task === null && must ? 1 : 0),
   },
@@ -101,6 +108,8 @@ export const commands = {
   },
   "board open": {
     op: boardOpen,
+    names: { id: "slug", state: "to" },
+    placeholders: { title: "TITLE" },
     positionals: [{ key: "title", many: true }],
     examples: [
       [`viv board open "hello world — one story"`, "a new task in the first state"],

@@ -115,6 +115,9 @@ function passOn(
   return { slug, title, from, to, agent: null, subject, text: patch(org.text, edits) };
 }
 
+/** Agents name files by it, and pass it as an argument. */
+const SLUG = /^[\p{L}\p{N}_][^/\p{Cc}]*$/u;
+
 export function openMove(
   board: Board,
   title: string,
@@ -123,12 +126,16 @@ export function openMove(
   const words = inOneLine(title);
   const slug = id ?? slugOf(words);
   if (slug === "" || /\s/.test(slug)) {
-    const message = `${JSON.stringify(title)} gives no name for the task; use letters or digits, or --id NAME.`;
+    const message = `${JSON.stringify(title)} gives no name for the task; use letters or digits, or --slug NAME.`;
+    throw new VivError("INVALID", message);
+  }
+  if (!SLUG.test(slug)) {
+    const message = `${JSON.stringify(slug)} is not a name for a task: files and arguments are named by it; begin it with a letter or digit, and leave out / and control characters.`;
     throw new VivError("INVALID", message);
   }
   const existing = board.tasks.find((task) => task.slug === slug);
   if (existing !== undefined) {
-    const message = `the task ${slug} exists already (line ${existing.line}, ${existing.state}); give this one another name with --id NAME.`;
+    const message = `the task ${slug} exists already (line ${existing.line}, ${existing.state}); give this one another name with --slug NAME.`;
     throw new VivError("TASK_EXISTS", message, { slug, state: existing.state });
   }
   const first = board.org.sequences[0]?.open[0];

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
-import { flag, text } from "../operation/fields.ts";
+import { flag, list, text } from "../operation/fields.ts";
 import { type Context, defineOperation, definePort } from "../operation/operation.ts";
 import { statesOf } from "../org/org.ts";
 import { BREACHES } from "./audit.ts";
@@ -33,10 +33,12 @@ import { readVersion } from "./tip.ts";
 export const boardPort = definePort<LockWait>("board");
 
 const board = text("the board (default: VIV_BOARD, or board.org here or above)");
-const agent = text("your agent name (default: VIV_AGENT)");
+const agent = text("name of an agent (default: VIV_AGENT)");
 const role = text("prefix of the commit subject (default: from the state)");
-const slug = z.string().check(z.describe("the task: its :CUSTOM_ID:, or its title in-words"));
-const note = text("note for the commit and the task's log");
+const slug = z
+  .string()
+  .check(z.describe("name of the task (its :CUSTOM_ID:, or its title in-words)"));
+const note = text("a note for the record (the commit and the task's log)");
 
 const nullable = z.nullable(z.string());
 
@@ -116,20 +118,20 @@ function changeTask(
 
 export const boardLs = defineOperation({
   name: "board ls",
-  summary: "the tasks of a board as committed: state, name, owner",
+  summary: "the tasks of a board as committed: name, state, owner",
   input: z.strictObject({
-    state: text("only tasks in this state"),
-    agent: text("only tasks of this agent"),
+    state: list("only tasks in these states"),
+    agent: text("name of an agent (only its tasks)"),
     board,
   }),
   output: z.object({ board: z.string(), states: z.array(z.string()), tasks: z.array(taskOnBoard) }),
   async run(context, given) {
     const { checkout, board } = await readCommitted(context, given);
     const { state, agent } = given;
-    if (state !== undefined) assertState(board, state);
+    for (const one of state ?? []) assertState(board, one);
     const tasks = board.tasks.filter(
       (task) =>
-        (state === undefined || task.state === state) &&
+        (state === undefined || state.includes(task.state)) &&
         (agent === undefined || task.agent === agent),
     );
     return { board: checkout.file, states: statesOf(board.org), tasks: tasks.map(shownTask) };
@@ -141,7 +143,7 @@ export const boardNext = defineOperation({
   summary: "the next task of an agent: one it owns, else the first free one",
   input: z.strictObject({
     agent,
-    state: text("only in this state, or in the state a claim moves it to"),
+    state: list("only tasks in these states (or where a claim moves them)"),
     exit_code: flag("exit 1 without a task, for :RUN-IF:"),
     board,
   }),
@@ -168,7 +170,7 @@ export const boardAdvance = defineOperation({
   summary: "move a task you own to the next state and release it",
   input: z.strictObject({
     ...{ slug, agent },
-    to: text("another end state, like KILLED"),
+    to: text("state to move it to (default: the next; or another end, like KILLED)"),
     ...{ note, role, board },
   }),
   output: changed,
@@ -180,7 +182,7 @@ export const boardBounce = defineOperation({
   summary: "send a task you own back to the previous state, with a reason",
   input: z.strictObject({
     ...{ slug, agent, note },
-    to: text("earlier state (default: the previous one)"),
+    to: text("state to move it to (default: the previous one)"),
     ...{ role, board },
   }),
   output: changed,
@@ -198,9 +200,9 @@ export const boardOpen = defineOperation({
   input: z.strictObject({
     title: z.array(z.string()).check(z.describe("title; the part before ` — ` becomes its name")),
     agent,
-    note: text("text under the heading"),
-    id: text("its name (:CUSTOM_ID:; default: from the title)"),
-    state: text("initial state (default: the first)"),
+    note: text("a note for the record (the text under the heading)"),
+    id: text("name of the task (its :CUSTOM_ID:; default: from the title)"),
+    state: text("state to move it to (default: the first)"),
     ...{ role, board },
   }),
   output: changed,

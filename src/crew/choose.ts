@@ -90,7 +90,7 @@ const MAX_CONCURRENT = 2;
  */
 export function crewStart(input: StartInput) {
   const { env, wanted, config } = input;
-  const graceMs = parseOptionalDuration(wanted.grace, "--grace");
+  const graceMs = parseOptionalDuration(wanted.grace, "--boot-grace");
   const staggerMs = parseOptionalDuration(wanted.stagger, "--stagger");
   const intervalMs = parseOptionalDuration(wanted.interval, "--interval");
   const chosen = fileFrom(input);

@@ -115,17 +115,19 @@ function psRow(one: Ps["members"][number], now: number, { color }: Term): Cell[]
   ];
 }
 
-const forMember = { placeholders: { state: "DIR" }, positionals: [{ key: "name" }] };
+const names = { state: "state-dir" };
+const namesUp = { ...names, grace: "boot-grace" };
+const forMember = { names, positionals: [{ key: "name" }] };
 
 export const commands = {
   "crew up": {
     op: crewUp,
-    placeholders: { state: "DIR" },
+    names: namesUp,
     positionals: [{ key: "manifest" }],
     examples: [
       ["viv crew up crew.org", "Ctrl-C lets runs finish; a second one ends them"],
       [
-        "viv crew up crew.org --grace 0s --stagger 100ms --max-concurrent 2 --port 0",
+        "viv crew up crew.org --boot-grace 0s --stagger 100ms --max-concurrent 2 --port 0",
         "for testing: start at once, serve /_activity",
       ],
       ["WB_CREW_DEF=crew.org viv up", "the same, from the environment"],
@@ -134,7 +136,7 @@ export const commands = {
   },
   "keeper up": {
     op: keeperUp,
-    placeholders: { state: "DIR", workdir: "DIR", lifecycle: "FILE", budget_usd_day: "USD" },
+    names: namesUp,
     positionals: [{ key: "def" }],
     examples: [
       ["viv keeper up desk.org", "one standing agent, once an hour, in plan mode"],
@@ -143,13 +145,16 @@ export const commands = {
         'viv keeper up desk.org --run-if "test -s inbox" --budget-usd-day 2',
         "only when there is work",
       ],
-      ['viv keeper up desk.org --command "./desk.sh" --grace 0s', "any command instead of a model"],
+      [
+        'viv keeper up desk.org --command "./desk.sh" --boot-grace 0s',
+        "any command instead of a model",
+      ],
     ],
     view: crewView,
   },
   "crew ps": {
     op: crewPs,
-    placeholders: { state: "DIR" },
+    names,
     examples: [["viv crew ps", "name, state, last run, next tick, streak, lifecycle, cost today"]],
     human: (output: Ps, term, io) => {
       const head = psHead(output, term);
@@ -192,7 +197,7 @@ export const commands = {
   },
   "crew stop": {
     op: crewStop,
-    placeholders: { state: "DIR" },
+    names,
     examples: [["viv crew stop", "current runs may finish"]],
     human: ({ stopped }: { stopped: boolean }) =>
       stopped ? "stopping; current runs may finish" : "no crew runs here",

@@ -379,6 +379,6 @@ function takenError({ files, machine }: CrewHost): VivError {
     const tick = `viv crew tick ${member ?? ""} (pid ${pid})`;
     return refused(`${tick} holds ${folder} until its tick ends; try again then.`, pid);
   }
-  const todo = "stop it with: viv crew stop, or choose another --state";
+  const todo = "stop it with: viv crew stop, or choose another --state-dir";
   return refused(`a ${kind} runs already with the state in ${folder} (pid ${pid}); ${todo}.`, pid);
 }

@@ -129,6 +129,7 @@ describe("dropped members are logged with a line", () => {
     ["an empty def", "* moss\n:PROPERTIES:\n:DEF:\n:END:", "crew.org:1: moss has no def"],
     ["a drawer without end", "* moss\n:PROPERTIES:\n:DEF: d\n", "crew.org:1: moss has no def"],
     ["a bad name", "* ../moss\n", 'crew.org:1: the name "../moss" must not begin with a dot; this'],
+    ["a dash", "* -rf\n", 'the name "-rf" must not begin with a dash'],
     ["a name of two words", "* my moss\n", 'the name "my moss" may contain only letters'],
     ["no name", "* \n", 'the name "" is empty'],
   ])("%s", (_, text, line) => {

@@ -1,7 +1,7 @@
 import { nearest } from "../base/config-table.ts";
 import { isVivError } from "../base/errors.ts";
 import { parseInterval } from "../base/interval.ts";
-import { assertName } from "../base/names.ts";
+import { assertNewName } from "../base/names.ts";
 import { PRIORITIES, type Priority } from "../base/priority.ts";
 import { sentence, shown } from "../base/text.ts";
 import { ENGINE_NAMES, type EngineName } from "../engines/config-engine.ts";
@@ -80,7 +80,7 @@ export function membersFrom(raws: readonly RawMember[], warn: Warn): Member[] {
 /** Member names become file names, like those of workers. */
 function refusalOf(name: string): string | null {
   try {
-    assertName("worker name", name);
+    assertNewName("worker name", name);
     return null;
   } catch (error) {
     if (!isVivError(error, "INVALID")) throw error;

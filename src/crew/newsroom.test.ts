@@ -28,7 +28,10 @@ class Newsroom extends FakeCrew {
     for (const def of ["desk", "researcher", "writer", "editor", "laws"]) {
       this.texts.set(`/news/${def}.org`, file(`${def}.org`));
     }
-    this.due = (name) => nextFor(readBoard(this.board), name, TAKES[name]) !== null;
+    this.due = (name) => {
+      const takes = TAKES[name];
+      return nextFor(readBoard(this.board), name, takes === undefined ? takes : [takes]) !== null;
+    };
   }
 
   /** A minute passes; runs that began before it end. */
@@ -47,11 +50,11 @@ class Newsroom extends FakeCrew {
   work(name: string): string | null {
     const state = TAKES[name];
     if (state === undefined) return this.assign();
-    const task = nextFor(readBoard(this.board), name, state);
+    const task = nextFor(readBoard(this.board), name, [state]);
     if (task === null) return null;
     const { slug } = task;
     const now = this.world.clock.now();
-    const mine = () => nextFor(readBoard(this.board), name, state) ?? task;
+    const mine = () => nextFor(readBoard(this.board), name, [state]) ?? task;
     this.commit(claimMove(readBoard(this.board), task, { agent: name, now }));
     const at = readBoard(this.board);
     if (name === "moss" && slug.includes("whale")) {

@@ -21,7 +21,7 @@ import {
 } from "./member-status.ts";
 import { findCrew, isSupervised } from "./requests.ts";
 
-const grace = text("delay before the first tick (default 60s)");
+const grace = text("delay before the first tick (default: 60s)");
 const port = z.optional(
   z.int().check(z.gte(0), z.lte(65535)).check(z.describe("port of /_activity; 0: any")),
 );
@@ -29,10 +29,10 @@ const port = z.optional(
 const input = z.strictObject({
   manifest: text("the crew's manifest, org or TOML (default: WB_CREW_DEF, or [crew] in viv.toml)"),
   grace,
-  stagger: text("delay between the first ticks of two members (default 30s)"),
-  max_concurrent: count("concurrent runs (default 2)"),
+  stagger: text("delay between the first ticks of two members (default: 30s)"),
+  max_concurrent: count("slots of the crew's gate (default: 2)"),
   port,
-  state: text("state folder (default .crew beside the manifest)"),
+  state: text("state folder (default: .crew beside the manifest)"),
 });
 
 export type CrewUpInput = z.output<typeof input>;
@@ -52,18 +52,18 @@ export const crewUp = defineStream({
 const keeperInput = z.strictObject({
   def: text("the agent's def, org or Markdown (default: WB_KEEPER_DEF)"),
   grace,
-  interval: text("time between ticks (default 1h)"),
+  interval: text("time between ticks (default: 1h)"),
   mode: z.optional(z.enum(["plan", "edit"]).check(z.describe("plan (default) or edit"))),
-  engine: text("engine (default claude; exec with --command)"),
+  engine: text("engine (default: claude; exec with --command)"),
   command: text("shell command for exec; gets the prompt on stdin"),
-  model: text("model of the engine"),
+  model: text("name of a model (for the engine)"),
   lifecycle: text("lifecycle spec"),
   workdir: text("working folder (default: the def's folder)"),
   run_if: text("shell command run before each tick; nonzero skips the tick"),
   budget_usd_day: text("dollars per UTC day"),
   continuous: flag("pause 45s after each run instead of the interval"),
   port,
-  state: text("state folder (default .crew beside the def)"),
+  state: text("state folder (default: .crew beside the def)"),
 });
 
 export type KeeperUpInput = z.output<typeof keeperInput>;
@@ -94,7 +94,7 @@ export function crewStream(context: Context, choice: CrewChoice) {
   });
 }
 
-const state = text("the crew's state folder (default: the nearest .crew)");
+const state = text("state folder (default: the nearest .crew)");
 const nullable = z.nullable(z.string());
 
 export const crewPs = defineOperation({
@@ -273,5 +273,6 @@ async function watchTick(
 async function tickHere(context: Context, state: string, name: string) {
   const crew = await crewFor(context, await chooseAgain(context, state), () => {});
   context.signal.addEventListener("abort", () => void crew.stopNow());
+  if (context.signal.aborted) void crew.stopNow();
   return crew.tickAlone(name);
 }

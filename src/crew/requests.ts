@@ -64,7 +64,7 @@ export function isSupervised(
   return crew !== null && crew.ended === undefined && machine.vitality(crew) === "alive";
 }
 
-/** `--state`, or that of viv.toml, or the nearest .crew from here upwards. */
+/** `--state-dir`, or that of viv.toml, or the nearest .crew from here upwards. */
 function stateFolder(given: string | undefined, { here }: Context, ports: CrewPorts): string {
   const { config, cwd } = here;
   if (given !== undefined) {
@@ -82,7 +82,7 @@ function stateFolder(given: string | undefined, { here }: Context, ports: CrewPo
   if (near !== null) return near;
   throw new VivError(
     "RUN_NOT_FOUND",
-    "there is no crew here (.crew); go to its folder, pass --state DIR, or start one: viv crew up crew.org",
+    "there is no crew here (.crew); go to its folder, pass --state-dir DIR, or start one: viv crew up crew.org",
   );
 }
 

@@ -1,10 +1,10 @@
 import * as z from "zod/mini";
-import { parseDuration } from "../base/duration.ts";
+import { type Duration, parseDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { isName, suggest } from "../base/names.ts";
 import type { Config } from "../base/section.ts";
 import { sentence } from "../base/text.ts";
-import { by, text } from "../operation/fields.ts";
+import { by, duration, text } from "../operation/fields.ts";
 import { defineOperation } from "../operation/operation.ts";
 import { accountOfRoute, accountState } from "./accounts/account.ts";
 import { type Accounts, accountsPort } from "./accounts/accounts.ts";
@@ -18,8 +18,8 @@ const input = z.strictObject({
     z.enum(["ls", "open", "close"]).check(z.describe("ls (default), open or close")),
   ),
   name: text("the account"),
-  for: text("duration of the closure, like 2h"),
-  note: text("reason of the closure"),
+  for: duration("how long it stays closed"),
+  note: text("a note for the record (the reason of the closure)"),
   by,
 });
 
@@ -71,7 +71,7 @@ function unknown(name: string, known: readonly string[]): VivError {
 }
 
 /** Returns the end of the closure. */
-function readFor(length: string | undefined, name: string, now: number): string {
+function readFor(length: Duration | undefined, name: string, now: number): string {
   if (length === undefined) {
     throw new VivError("USAGE", `for how long? viv accounts close ${name} --for 2h`);
   }
@@ -93,7 +93,7 @@ const dollars = {
 export const prices = defineOperation({
   name: "prices",
   summary: "price of each model in dollars per million tokens; [prices] in viv.toml overrides",
-  input: z.strictObject({ model: text("only models whose name contains this") }),
+  input: z.strictObject({ model: text("name of a model (or a part of it)") }),
   output: z.object({
     /** When the list was made. */
     as_of: z.string(),

@@ -1,7 +1,7 @@
 import { dirname, resolve } from "node:path";
 import { type ConfigTable, nearest, readToml } from "../base/config-table.ts";
 import { VivError } from "../base/errors.ts";
-import { assertName, assertTypeName } from "../base/names.ts";
+import { assertNewName, assertTypeName } from "../base/names.ts";
 import { shown } from "../base/text.ts";
 
 /** An agents.toml: the agents around a pit. */
@@ -96,7 +96,7 @@ function readAgents(top: ConfigTable, folder: string): Agent[] {
 
 /** It is the name of a worker in a pit, where a dot ends it, and of files beside service.json. */
 function assertAgentName(name: string): void {
-  assertName("worker name", name);
+  assertNewName("worker name", name);
   if (name.includes(".")) {
     throw new VivError("INVALID", `the name of an agent has no dot: ${shown(name)}.`);
   }

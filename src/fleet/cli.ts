@@ -19,7 +19,8 @@ const PURPOSE: Record<string, string> = {
 export const commands = {
   service: {
     op: service,
-    positionals: [{ key: "action" }],
+    names: { worker_id: "worker" },
+    positionals: [{ key: "action", needed: true }],
     examples: [
       ["viv service install", "routes from viv.toml; prints the next commands"],
       [

@@ -16,8 +16,8 @@ import { programPort, type UpEvent, type UpHost, upPort } from "./up-ports.ts";
 import { upService } from "./up-service.ts";
 
 export const upInput = z.strictObject({
-  config: text("agents file (default ./agents.toml)"),
-  drain: flag("exit when its workers have nothing left to do"),
+  config: text("agents file (default: ./agents.toml)"),
+  drain: flag("exit when nothing is left to do"),
 });
 
 type UpInput = z.output<typeof upInput>;

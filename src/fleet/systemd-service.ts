@@ -14,16 +14,16 @@ import { programPort, workerCheckPort } from "./up-ports.ts";
 
 const input = z.strictObject({
   action: z.optional(z.enum(["install", "uninstall"]).check(z.describe("install or uninstall"))),
-  worker_id: text("the worker's name (default: host and run)"),
+  worker_id: text("name of a worker (default: host and run)"),
   concurrency: z.optional(
-    z.number().check(z.gte(1)).check(z.describe("concurrent tasks (default 1)")),
+    z.number().check(z.gte(1)).check(z.describe("concurrent tasks (default: 1)")),
   ),
   handler: text("the executable for every task (default: the routes in viv.toml)"),
-  types: list("take only tasks of these types"),
-  grace: text("time for running tasks after a stop (default 60s)"),
+  types: list("only tasks of these types"),
+  grace: text("time for running tasks after a stop (default: 60s)"),
   name: text("name of the units (default: the run's)"),
-  unit_dir: text("folder of the units (default ~/.config/systemd/user)"),
-  force: flag("replace other units of that name; remove enabled ones"),
+  unit_dir: text("folder of the units (default: ~/.config/systemd/user)"),
+  force: flag("go on although a check refuses (replaces other units, removes enabled ones)"),
 });
 
 type Input = z.output<typeof input>;

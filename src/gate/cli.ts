@@ -8,12 +8,12 @@ type View = Pick<GateOutput["machine"], "max" | "holders" | "queue">;
 
 const gateCommand: Command = {
   op: gate,
-  placeholders: { state: "DIR" },
+  names: { state: "state-dir" },
   examples: [
     ["viv gate", "holders and queue"],
     ["viv gate --max 3", "at most 3 engines at a time on this machine; running ones continue"],
     ["viv gate --max none", "no limit"],
-    ["viv gate --state .crew --max 2", "the same for one crew"],
+    ["viv gate --state-dir .crew --max 2", "the same for one crew"],
   ],
   human: ({ machine, crew, asked }: GateOutput, term, io) => {
     const { dim, yellow } = term.color;

@@ -46,7 +46,7 @@ export const gate = defineOperation({
   summary: "slots for engines: maximum, holders, queue and waiting times",
   input: z.strictObject({
     max: text("new maximum of slots; none: no limit"),
-    state: text("the gate of the crew with this state folder (default for reading: ./.crew)"),
+    state: text("state folder (of a crew, for its gate; default for reading: ./.crew)"),
   }),
   output,
   async run(context, given) {

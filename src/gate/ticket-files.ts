@@ -17,7 +17,7 @@ import { withFileLock } from "../platform/files/file-lock.ts";
 import { codeOf, explained, listed, readSmallOrThrow } from "../platform/files/state-files.ts";
 import { watchPaths } from "../platform/files/watch.ts";
 
-const REMEDY = "set VIV_STATE (or --state) to a folder that may be written";
+const REMEDY = "set VIV_STATE (or --state-dir) to a folder that may be written";
 const MAX_BYTES = 1024 * 1024;
 const FILE = /^([wh])-((\d{12})-[0-9a-f]{12})$/;
 const KINDS = ["w", "h"] as const;

@@ -26,13 +26,23 @@ export interface StreamView<E = any, O = any> {
 /** What a command adds to its operation: how it is typed and how its output is shown to people. */
 export interface Command {
   op: Operation;
-  /** Input keys that may be given without their flag, in order; the last may take many. */
-  positionals?: readonly { key: string; many?: boolean }[];
+  /**
+   * Input keys that may be given without their flag, in order; the last may take many. Needed: by the
+   * operation, although its schema has another way to give it.
+   */
+  positionals?: readonly { key: string; many?: boolean; needed?: boolean }[];
   flags?: Record<string, ExtraFlag>;
   /** What stands for the value of an input in help, by its key. */
   placeholders?: Record<string, string>;
   /** Letters for inputs, by their keys. */
   shorts?: Record<string, string>;
+  /**
+   * Flags that are not called after their key: one name means the same in every command. The key's
+   * own spelling still works, and is in no help.
+   */
+  names?: Record<string, string>;
+  /** More spellings that work and are in no help: swarm-lib's, and what people type elsewhere. */
+  aliases?: Record<string, string>;
   /** Another command that these flags mean. */
   instead?: (values: Values) => Promise<Command | undefined>;
   examples: readonly (readonly [command: string, what: string])[];

@@ -1,4 +1,4 @@
-import { type Catalog, firstWord } from "./catalog.ts";
+import type { Catalog } from "./catalog.ts";
 import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
 
 /**
@@ -23,14 +23,41 @@ export async function completionFor(
   const list: Entry[] = [];
   for (const { name, summary, load } of commands) {
     const command = await load();
-    const takesIds = (command.positionals ?? []).some(({ key }) => key === "id" || key === "ids");
+    // Of tasks: an operation without a run has ids of its own.
+    const takesIds =
+      command.op.access !== undefined &&
+      (command.positionals ?? []).some(({ key }) => key === "id" || key === "ids");
     list.push({ name, summary, flags: [...(await flagsOf(command)), ...GLOBAL_FLAGS], takesIds });
   }
   for (const { name, summary } of others) list.push({ name, summary, flags: [], takesIds: false });
-  return { bash, zsh, fish }[shell](list, families);
+  return { bash, zsh, fish }[shell](list, followersOf(list, families));
 }
 
-function bash(list: readonly Entry[], families: Families): string {
+/** A word that may come next, and what it is about. */
+type Word = [word: string, summary: string];
+/** For the words so far, the ones that may come next: `dog pool` has status, allocate, release. */
+type Followers = [line: string, words: Word[]][];
+
+function followersOf(list: readonly Entry[], families: Families): Followers {
+  const followers = new Map<string, Map<string, string>>([["", new Map()]]);
+  const add = (line: string, word: string, summary: string) => {
+    const words = followers.get(line) ?? new Map<string, string>();
+    followers.set(line, words.set(word, words.get(word) || summary));
+  };
+  for (const { name, summary } of list) {
+    const words = name.split(" ");
+    for (const [i, word] of words.entries()) {
+      const isWhole = i === words.length - 1;
+      const about = isWhole ? summary : (families[words.slice(0, i + 1).join(" ")]?.summary ?? "");
+      add(words.slice(0, i).join(" "), word, about);
+    }
+  }
+  for (const [word, summary] of followers.get("") ?? []) add("help", word, summary);
+  for (const shell of SHELLS) add("completion", shell, `for ${shell}`);
+  return [...followers].map(([line, words]) => [line, [...words]]);
+}
+
+function bash(list: readonly Entry[], followers: Followers): string {
   const cases = list
     .map(({ name, flags, takesIds }) => {
       const words = flags.map((flag) => `--${flag.name}`).join(" ");
@@ -45,20 +72,18 @@ function bash(list: readonly Entry[], families: Families): string {
         `    "${name} "*"--${flag} ") COMPREPLY=($(compgen -W "${values.join(" ")}" -- "$cur")); return ;;`,
     )
     .join("\n");
-  const seconds = secondWords(list, families)
-    .map(
-      ([word, rest]) =>
-        `    "${word} ") COMPREPLY=($(compgen -W "${rest.map(([second]) => second).join(" ")}" -- "$cur")); return ;;`,
-    )
+  const next = followers
+    .map(([line, words]) => {
+      const offered = words.map(([word]) => word).join(" ");
+      return `    "${line && `${line} `}") COMPREPLY=($(compgen -W "${offered}" -- "$cur")); return ;;`;
+    })
     .join("\n");
   return `# bash completion for viv. Load it with: eval "$(viv completion bash)"
 _viv() {
   local cur=\${COMP_WORDS[COMP_CWORD]} line="\${COMP_WORDS[*]:1:COMP_CWORD-1} " words
-  if [[ $COMP_CWORD -eq 1 ]]; then
-    COMPREPLY=($(compgen -W "${firstWords(list).join(" ")}" -- "$cur")); return
-  fi
+  [[ $COMP_CWORD -gt 1 ]] || line=""
   case $line in
-${seconds}
+${next}
 ${choices}
     *" --run "|*" --jsonl "|*" -r ") COMPREPLY=($(compgen -f -- "$cur")); return ;;
   esac
@@ -71,32 +96,11 @@ complete -o default -F _viv viv
 `;
 }
 
-function firstWords(list: readonly Entry[]): string[] {
-  return [...new Set(list.map(({ name }) => firstWord(name)))];
-}
-
-/** The words that are the first of several commands, with the second word and summary of each. */
-function secondWords(
-  list: readonly Entry[],
-  families: Families,
-): [string, [second: string, summary: string][]][] {
-  return Object.keys(families).map((word) => {
-    const members = list.filter(({ name }) => name.startsWith(`${word} `));
-    return [word, members.map(({ name, summary }) => [name.slice(word.length + 1), summary])];
-  });
-}
-
-function zsh(list: readonly Entry[], families: Families): string {
-  const summaryOf = (word: string) =>
-    families[word]?.summary ?? list.find(({ name }) => name === word)?.summary ?? "";
-  const commands = firstWords(list)
-    .map((word) => `    '${word}:${quote(summaryOf(word))}'`)
-    .join("\n");
-  const seconds = secondWords(list, families)
-    .map(([word, rest]) => {
-      const words = rest.map(([second, summary]) => `'${second}:${quote(summary)}'`).join(" ");
-      return `    ${word}) if (( CURRENT == 2 )); then local -a more=(${words}); _describe command more; return; fi
-      command="$command \${words[2]}"; shift words; (( CURRENT-- )) ;;`;
+function zsh(list: readonly Entry[], followers: Followers): string {
+  const next = followers
+    .map(([line, words]) => {
+      const offered = words.map(([word, summary]) => `'${word}:${quote(summary)}'`).join(" ");
+      return `      "${line}") more=(${offered}) ;;`;
     })
     .join("\n");
   const cases = list
@@ -112,15 +116,16 @@ function zsh(list: readonly Entry[], families: Families): string {
   return `#compdef viv
 # zsh completion for viv. Load it with: eval "$(viv completion zsh)"
 _viv() {
-  local -a commands=(
-${commands}
-  )
-  if (( CURRENT == 2 )); then _describe command commands; return; fi
-  local command=\${words[2]}
-  shift words; (( CURRENT-- ))
-  case $command in
-${seconds}
-  esac
+  local command=""
+  local -a more
+  while true; do
+    case $command in
+${next}
+      *) break ;;
+    esac
+    if (( CURRENT == 2 )); then _describe command more; return; fi
+    command="\${command:+$command }\${words[2]}"; shift words; (( CURRENT-- ))
+  done
   case $command in
 ${cases}
   esac
@@ -135,27 +140,34 @@ function zshValue(flag: Flag): string {
   return flag.name === "run" || flag.name === "jsonl" ? `:${flag.name}:_files` : `:${flag.name}:`;
 }
 
-function fish(list: readonly Entry[], families: Families): string {
+/** `__viv_at` is told all words before the cursor, `__viv_in` the first of them. */
+const FISH_WORDS = `function __viv_words
+    set -l words (commandline -opc)
+    set -e words[1]
+    echo "$words "
+end
+function __viv_at
+    set -l words (__viv_words)
+    test "$words" = "$argv[1] "
+end
+function __viv_in
+    set -l words (__viv_words)
+    string match -q -- "$argv[1] *" "$words"
+end`;
+
+function fish(list: readonly Entry[], followers: Followers): string {
   const lines = [
     "# fish completion for viv. Load it with: viv completion fish | source",
+    FISH_WORDS,
     "complete -c viv -f",
   ];
-  for (const [word, rest] of secondWords(list, families)) {
-    const about = quote(families[word]?.summary ?? "");
-    lines.push(`complete -c viv -n __fish_use_subcommand -a ${word} -d '${about}'`);
-    const seen = rest.map(([second]) => second).join(" ");
-    const when = `-n '__fish_seen_subcommand_from ${word}; and not __fish_seen_subcommand_from ${seen}'`;
-    for (const [second, summary] of rest) {
-      lines.push(`complete -c viv ${when} -a ${second} -d '${quote(summary)}'`);
+  for (const [line, words] of followers) {
+    for (const [word, summary] of words) {
+      lines.push(`complete -c viv -n '__viv_at "${line}"' -a ${word} -d '${quote(summary)}'`);
     }
   }
-  for (const { name, summary, flags, takesIds } of list) {
-    const words = name.split(" ");
-    if (words.length === 1) {
-      lines.push(`complete -c viv -n __fish_use_subcommand -a ${name} -d '${quote(summary)}'`);
-    }
-    const seen = words.map((word) => `__fish_seen_subcommand_from ${word}`);
-    const when = `-n '${seen.join("; and ")}'`;
+  for (const { name, flags, takesIds } of list) {
+    const when = `-n '__viv_in "${name}"'`;
     for (const flag of flags) {
       const value =
         flag.kind === "boolean" ? "" : flag.choices ? ` -xa '${flag.choices.join(" ")}'` : " -r";

@@ -13,8 +13,12 @@ export const count = (describe: string) =>
 export const amount = (describe: string) =>
   z.optional(z.number().check(z.gte(0)).check(z.describe(describe)));
 
+/** Read with parseDuration. */
+export const duration = (describe: string) =>
+  z.optional(z.union([z.string(), z.number()]).check(z.describe(describe)));
+
 export const note = text("a note for the record");
-export const by = text("name for the record (default: $USER)");
+export const by = text("your name, for the record (default: $USER)");
 
 /** The schema of events that a service emits: a kind, a time, and what the type says. */
 export function events<E extends { kind: string }>(): z.ZodMiniType<Stamped<E>> {

@@ -41,7 +41,7 @@ describe("values", () => {
     expect(await parse(complete, "--note", "-1 is wrong")).toEqual({ note: "-1 is wrong" });
     expect(await parse(complete, "--note", "-")).toEqual({ note: "-" });
     expect(await parse(complete, "--note=--force")).toEqual({ note: "--force" });
-    expect(await parse(claim, "--max", "-1")).toEqual({ max: -1 });
+    expect(await parse(claim, "--limit", "-1")).toEqual({ max: -1 });
   });
 
   it("that are missing are not taken from the next flag", async () => {
@@ -59,10 +59,10 @@ describe("values", () => {
   });
 
   it("of a number are numbers", async () => {
-    expect(await parse(claim, "--max", "5")).toEqual({ max: 5 });
+    expect(await parse(claim, "--limit", "5")).toEqual({ max: 5 });
     for (const text of ["five", "", " ", "5s"]) {
-      expect(await refusal(claim, `--max=${text}`)).toBe(
-        `USAGE: --max ${JSON.stringify(text)} is not a number.`,
+      expect(await refusal(claim, `--limit=${text}`)).toBe(
+        `USAGE: --limit ${JSON.stringify(text)} is not a number.`,
       );
     }
   });

@@ -82,7 +82,8 @@ async function makeFlags(command: Command): Promise<Flag[]> {
     const placeholder = command.placeholders?.[key];
     const needed = required.includes(key);
     const flag = { ...flagFrom(key, schema as Schema, needed), short };
-    return placeholder === undefined ? flag : { ...flag, placeholder };
+    const name = command.names?.[key] ?? flag.name;
+    return { ...flag, name, placeholder: placeholder ?? placeholderFor(flag, name) };
   });
   return [...flags, ...extrasOf(command, false)];
 }
@@ -112,14 +113,24 @@ function flagFrom(key: string, schema: Schema, required: boolean): Flag {
   const choices = inner.enum ?? items?.enum;
   const kind = (typeof type === "string" && KINDS[type]) || "string";
   return {
-    name: key.replaceAll("_", "-"),
+    name: spelled(key),
     key,
     kind,
     required,
     describe: schema.description ?? inner.description ?? "",
-    placeholder: placeholderFor(key, kind),
+    placeholder: "",
     choices,
   };
+}
+
+function spelled(key: string): string {
+  return key.replaceAll("_", "-");
+}
+
+/** Spellings that work and are in no help, with the name of the flag. */
+function aliasesOf({ names = {}, aliases = {} }: Command): Map<string, string> {
+  const old = Object.entries(names).map(([key, name]) => [spelled(key), name] as const);
+  return new Map([...Object.entries(aliases), ...old]);
 }
 
 const KINDS: Record<string, FlagKind> = {
@@ -130,38 +141,42 @@ const KINDS: Record<string, FlagKind> = {
   object: "json",
 };
 
-const PLACEHOLDERS: Record<string, string> = {
-  id: "ID",
-  ids: "ID",
-  parent: "ID",
-  worker: "NAME",
-  worker_id: "NAME",
-  handler: "PATH",
-  run_dir: "DIR",
-  grace: "DURATION",
-  kill_after: "DURATION",
-  config: "FILE",
-  done_when: "CMD",
-  not_before: "TIME",
-  deadline: "TIME",
-  retry_at: "TIME",
-  since: "TIME",
-  stale_after: "SECONDS",
-  tier_hint: "TIER",
-  next_task_id: "ID",
-  payload: "JSON|@FILE",
-  timeout: "DURATION",
-  for: "DURATION",
-  depends_on: "a,b",
-  types: "a,b",
-  state: "a,b",
+/** The values of flags, by their placeholder; any other flag's is its name in capitals. */
+const PLACEHOLDERS: Record<string, readonly string[]> = {
+  ID: ["id", "parent", "next-task-id"],
+  NAME: ["worker", "agent", "by"],
+  PATH: ["handler", "socket"],
+  DIR: ["state-dir", "crew", "workdir", "unit-dir"],
+  FILE: ["config", "board", "lifecycle"],
+  "FILE,…": ["watch"],
+  "ID,…": ["depends-on"],
+  "TYPE,…": ["types"],
+  "STATE,…": ["state"],
+  CMD: ["command", "done-when", "run-if"],
+  TIME: ["not-before", "deadline", "retry-at", "since"],
+  DURATION: [
+    ...["grace", "boot-grace", "kill-after", "stale-after", "timeout", "for", "stagger"],
+    ...["poll-interval", "heartbeat-interval", "interval", "patience", "keep-logs"],
+  ],
+  TEXT: ["note", "fingerprint", "next-step", "risk", "summary"],
+  WORD: ["role"],
+  KIND: ["outcome", "group-by"],
+  TIER: ["tier-hint"],
+  STATE: ["to"],
+  USD: ["budget-usd-day"],
+  "N|none": ["max"],
+  JSON: ["metadata"],
+  "JSON|@FILE": ["payload"],
 };
+const placeholders = new Map(
+  Object.entries(PLACEHOLDERS).flatMap(([word, names]) => names.map((name) => [name, word])),
+);
 
-function placeholderFor(key: string, kind: FlagKind): string {
+function placeholderFor({ kind, choices = [] }: Flag, name: string): string {
   if (kind === "boolean") return "";
-  return (
-    PLACEHOLDERS[key] ?? { number: "N", json: "JSON", list: "a,b", string: key.toUpperCase() }[kind]
-  );
+  if (kind === "string" && choices.length > 0 && choices.length <= 3) return choices.join("|");
+  const byKind = { number: "N", json: "JSON", list: "a,b", string: name.toUpperCase() };
+  return placeholders.get(name) ?? byKind[kind];
 }
 
 export interface Parsed {
@@ -187,7 +202,11 @@ export async function parseFlags(
       },
     ]),
   );
-  if ("ids" in options) options.id = { type: "string" };
+  const aliases = aliasesOf(command);
+  for (const [alias, meant] of aliases) {
+    const option = options[meant];
+    if (option !== undefined) options[alias] ??= { type: option.type };
+  }
   const { tokens } = parseArgs({
     args: [...args],
     options,
@@ -199,8 +218,7 @@ export async function parseFlags(
   for (const token of tokens) {
     if (token.kind === "positional") parsed.positionals.push(token.value);
     if (token.kind !== "option") continue;
-    // `--id` where several are possible, as everywhere else.
-    const flag = byName.get(token.name) ?? (token.name === "id" ? byName.get("ids") : undefined);
+    const flag = byName.get(token.name) ?? byName.get(aliases.get(token.name) ?? "");
     if (!flag) throw unknownFlag(name, token.rawName, flags);
     if (flag.kind === "boolean") {
       if (token.value !== undefined) throw usage(`${token.rawName} takes no value.`);
@@ -210,7 +228,8 @@ export async function parseFlags(
     const missing = token.value === undefined || (!token.inlineValue && /^--\w/.test(token.value));
     if (missing)
       throw usage(`${token.rawName} needs a value: ${token.rawName} ${flag.placeholder}`);
-    addValue(parsed.values, flag, token.value as string);
+    // A mistake is reported with the spelling that was used.
+    addValue(parsed.values, { ...flag, name: token.name }, token.value as string);
   }
   placePositionals(name, command, parsed);
   return parsed;

@@ -108,6 +108,16 @@ describe.each(CATALOG.commands.map(({ name, load }) => [name, load] as const))(
       }
     });
 
+    it("has a usage line of words for values, not of lists", async () => {
+      const text = await helpFor(name, await load(), term);
+      const usage = text.split("\n")[2] ?? "";
+      expect(usage).toMatch(
+        new RegExp(
+          `^  viv ${name}( \\[?([A-Z]+|[a-z]+(\\|[a-z]+)+)( …)?\\]?)*( --[a-z-]+ [A-Z]+)* \\[flags\\]$`,
+        ),
+      );
+    });
+
     it("names every choice of a flag", async () => {
       const command = await load();
       const text = await helpFor(name, command, term);

@@ -1,4 +1,4 @@
-import { type Catalog, type CatalogEntry, firstWord, GROUPS } from "./catalog.ts";
+import { type Catalog, type CatalogEntry, GROUPS } from "./catalog.ts";
 import type { Command } from "./command.ts";
 import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
 import type { Term } from "./term.ts";
@@ -11,7 +11,7 @@ const TRY: [string, string][] = [
 ];
 
 const EXITS =
-  "viv COMMAND --help explains a command. Exit statuses: 0 fine, 1 no (doctor found something), 2 usage or bad input, 3 not found, 4 conflict (exists, wrong state, claim lost), 5 the run or the machine is in no state for it, 70 a bug.";
+  "viv COMMAND --help explains a command. Exit statuses: 0 success, 1 the answer is no (doctor found something), 2 usage or bad input, 3 not found, 4 conflict (exists, wrong state, claim lost), 5 the run or the machine cannot do it now, 70 a bug.";
 
 /** How wide the column of names is. */
 const NAMES = 14;
@@ -56,7 +56,7 @@ export function familyHelp(
   const { cyan } = term.color;
   const width = Math.max(...family.map(({ name }) => name.length)) + 6;
   return [
-    ...wrap(`viv ${word}: ${families[firstWord(word)]?.summary ?? ""}`, term),
+    ...wrap(`viv ${word}: ${families[word]?.summary ?? innerWords(word, family)}`, term),
     "",
     ...family.map(({ name, summary }) => `  ${cyan(`viv ${name}`.padEnd(width))} ${summary}`),
     "",
@@ -64,14 +64,19 @@ export function familyHelp(
   ].join("\n");
 }
 
+/** `viv dog pool` is a family in a family. */
+function innerWords(word: string, family: readonly CatalogEntry[]): string {
+  return family.map(({ name }) => name.slice(word.length + 1)).join(", ");
+}
+
 export async function helpFor(name: string, command: Command, term: Term): Promise<string> {
   const { bold } = term.color;
   const flags = await flagsOf(command);
   const slots = command.positionals ?? [];
-  const places = slots.map(({ key, many }) => {
-    const flag = flags.find((f) => f.key === key);
-    const word = `${flag?.placeholder || key.toUpperCase()}${many ? " …" : ""}`;
-    return flag?.required ? word : `[${word}]`;
+  const places = slots.map((slot) => {
+    const flag = flags.find(({ key }) => key === slot.key);
+    const word = placeOf(slot, flag);
+    return flag?.required || slot.needed ? word : `[${word}]`;
   });
   const required = flags.filter((f) => f.required && !slots.some((slot) => slot.key === f.key));
   const needed = required.map((f) => `--${f.name} ${f.placeholder}`.trim());
@@ -82,7 +87,11 @@ export async function helpFor(name: string, command: Command, term: Term): Promi
     ...wrapCommand(usage, term),
     "",
   ];
-  if (flags.length > 0) lines.push(bold("Flags"), ...flags.map((f) => flagLine(f, term)), "");
+  const shown = flags.map((flag) => {
+    const slot = slots.find(({ key }) => key === flag.key);
+    return flagLine(flag, term, slot && placeOf(slot, flag));
+  });
+  if (flags.length > 0) lines.push(bold("Flags"), ...shown, "");
   lines.push(
     bold("Everywhere"),
     ...GLOBAL_FLAGS.map((f) => flagLine(f, term)),
@@ -93,11 +102,19 @@ export async function helpFor(name: string, command: Command, term: Term): Promi
   return lines.join("\n");
 }
 
-function flagLine(flag: Flag, term: Term): string {
-  const short = flag.short ? `-${flag.short}, ` : "";
-  const left = `  ${short}--${flag.name} ${flag.placeholder}`.trimEnd();
-  const isListed = flag.choices?.every((choice) => flag.describe.includes(choice)) ?? true;
-  const choices = isListed ? "" : ` (${flag.choices?.join(", ")})`;
+function placeOf({ key, many }: { key: string; many?: boolean }, flag: Flag | undefined): string {
+  return `${flag?.placeholder || key.toUpperCase()}${many ? " …" : ""}`;
+}
+
+/** Of a flag with a place in the usage line, that place is shown too, unless it is long. */
+function flagLine(flag: Flag, term: Term, place?: string): string {
+  const before = place ?? (flag.short ? `-${flag.short}` : "");
+  const name = `--${flag.name} ${flag.placeholder}`.trimEnd();
+  const isLong = place !== undefined && `${place}${name}`.length > 22;
+  const left = `  ${before && !isLong ? `${before}, ` : ""}${name}`;
+  const said = `${flag.describe} ${flag.placeholder}`;
+  const isListed = flag.choices?.every((choice) => said.includes(choice)) ?? true;
+  const choices = isListed ? "" : `: ${flag.choices?.join(", ")}`;
   const indent = 28;
   const text = wrap(`${flag.describe}${choices}`, term, indent).map((line) =>
     term.color.dim(line.trim()),

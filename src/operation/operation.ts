@@ -147,6 +147,7 @@ export function serve<E extends { kind: string }, O>(
     signal.addEventListener("abort", () => void service.stop());
     urgent.addEventListener("abort", () => void service.stopNow?.());
     if (signal.aborted) void service.stop();
+    if (urgent.aborted) void service.stopNow?.();
     return service.run();
   });
 }

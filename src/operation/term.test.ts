@@ -23,6 +23,27 @@ describe("colour", () => {
     expect(around({ NO_COLOR: "" }, true).color.red("x")).not.toBe("x");
     expect(around({ TERM: "dumb" }, true).color.red("x")).toBe("x");
   });
+
+  it.each([
+    [{ FORCE_COLOR: "1" }, true, true],
+    [{ FORCE_COLOR: "3" }, true, true],
+    [{ FORCE_COLOR: "true", TERM: "dumb" }, true, true],
+    [{ FORCE_COLOR: "" }, true, false],
+    [{ FORCE_COLOR: "0" }, false, false],
+    [{ FORCE_COLOR: "false" }, false, false],
+    [{ FORCE_COLOR: "0", CLICOLOR_FORCE: "1" }, false, false],
+    [{ CLICOLOR_FORCE: "1" }, true, true],
+    [{ CLICOLOR_FORCE: "0" }, false, false],
+    [{ CLICOLOR: "0" }, false, false],
+    [{ CLICOLOR: "1" }, true, false],
+    [{ CLICOLOR: "0", FORCE_COLOR: "1" }, true, true],
+    [{ NO_COLOR: "1", FORCE_COLOR: "1", CLICOLOR_FORCE: "1" }, false, false],
+    [{ NO_COLOR: "", FORCE_COLOR: "1" }, true, true],
+  ])("%j: on a terminal %s, in a pipe %s", (env, onTerminal, inPipe) => {
+    const isColoured = (isTTY: boolean) =>
+      around(env as Record<string, string>, isTTY).color.red("x") !== "x";
+    expect([isColoured(true), isColoured(false)]).toEqual([onTerminal, inPipe]);
+  });
 });
 
 describe("width", () => {

@@ -11,13 +11,26 @@ export interface Term {
 
 export function termFor(io: Io, stream: Writer): Term {
   const isTerminal = stream.isTTY === true;
-  // NO_COLOR counts when it is set and not empty (no-color.org).
-  const wanted = isTerminal && !io.env.NO_COLOR && io.env.TERM !== "dumb";
   return {
-    color: marked(createColors(wanted)),
+    color: marked(createColors(wantsColor(io.env, isTerminal))),
     width: isTerminal ? stream.columns || 80 : Number.POSITIVE_INFINITY,
     isTerminal,
   };
+}
+
+/**
+ * NO_COLOR comes first (`--no-color` sets it), then FORCE_COLOR and CLICOLOR_FORCE, which also colour
+ * a pipe, then CLICOLOR and the terminal. A variable counts when it is set and not empty; 0 and false
+ * mean no.
+ */
+export function wantsColor(env: Io["env"], isTerminal: boolean): boolean {
+  if (env.NO_COLOR) return false;
+  for (const forced of [env.FORCE_COLOR, env.CLICOLOR_FORCE]) if (forced) return isYes(forced);
+  return isTerminal && env.TERM !== "dumb" && isYes(env.CLICOLOR || "1");
+}
+
+function isYes(value: string): boolean {
+  return value !== "0" && value !== "false";
 }
 
 /**
@@ -42,13 +55,14 @@ export function screened<T extends Io>(io: T): T {
 
 function screen(stream: Writer, isJson: boolean): Writer {
   const { isTTY = false } = stream;
-  const safe = isTTY ? (text: string) => asWritten(plain(text)) : isJson ? escaped : null;
+  // In a pipe, text of others is data.
+  const safe = isTTY ? plain : isJson ? escaped : (text: string) => text;
   return {
     isTTY,
     get columns() {
       return stream.columns ?? 0;
     },
-    write: (text) => stream.write(safe === null ? text : safe(text)),
+    write: (text) => stream.write(asWritten(safe(text))),
   };
 }
 

@@ -10,10 +10,11 @@ type Spending = Output["total"];
 
 const costsCommand: Command = {
   op: costs,
+  names: { by: "group-by" },
   examples: [
     ["viv costs", "cost of each type of task"],
-    ["viv costs --by model --since 2h", "cost of each model in the last two hours"],
-    ["viv costs --by day --json", ""],
+    ["viv costs --group-by model --since 2h", "cost of each model in the last two hours"],
+    ["viv costs --group-by day --json", ""],
   ],
   human: (output: Output, term) => {
     const { rows, total, more, since, unasked, unreadable } = output;
@@ -104,7 +105,7 @@ function partsOf(total: Spending, by: Output["by"], { color }: Term): string[] {
   const { reported, imputed, unpriced_tokens } = total;
   const sources = `${formatUsd(reported)} reported by the vendors, ${formatUsd(imputed)} imputed from the price table`;
   if (unpriced_tokens === 0) return [sources];
-  const see = by === "model" ? "" : "; see: viv costs --by model";
+  const see = by === "model" ? "" : "; see: viv costs --group-by model";
   const unpriced = `${counted(unpriced_tokens, "token", formatCount)} ${unpriced_tokens === 1 ? "has" : "have"} no price: add [prices."MODEL"] to viv.toml${see}`;
   return [sources, color.yellow(unpriced)];
 }

@@ -56,9 +56,9 @@ export const costs = defineRunOperation({
   summary: "usage of model runs: dollars, tokens, dollars per proven task",
   access: "read",
   input: z.strictObject({
-    by: z.optional(z.enum(DIMENSIONS).check(z.describe("group by (default: type)"))),
+    by: z.optional(z.enum(DIMENSIONS).check(z.describe("group rows by (default: type)"))),
     since: text("start of the period: 2h, 7d, 2026-11-15 or a time"),
-    limit: count("maximum number of rows (default 50)"),
+    limit: count("at most this many (default: 50 rows)"),
   }),
   output: z.object({
     by: z.enum(DIMENSIONS),

@@ -13,15 +13,15 @@ import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { WORK_SITE } from "../work/host.ts";
 
-export const taskId = z.string().check(z.describe("the task"));
+export const taskId = z.string().check(z.describe("id of the task"));
 
 export const ls = defineRunOperation({
   name: "ls",
   summary: "list tasks, with counts by state",
   access: "read",
   input: z.strictObject({
-    state: z.optional(z.array(taskState).check(z.describe("only these states, in this order"))),
-    types: list("only these types"),
+    state: z.optional(z.array(taskState).check(z.describe("only tasks in these states, in this order"))),
+    types: list("only tasks of these types"),
     limit: z.optional(
       z
         .int()
@@ -146,9 +146,9 @@ export const tree = defineRunOperation({
   summary: "tasks and the tasks they enqueued",
   access: "read",
   input: z.strictObject({
-    id: text("only the family of this task"),
+    id: text("id of the task (only its family)"),
     limit: z.optional(
-      z.number().check(z.gte(1)).check(z.describe("maximum number of tasks (default 500)")),
+      z.number().check(z.gte(1)).check(z.describe("at most this many (default: 500 tasks)")),
     ),
   }),
   output: z.object({ families: z.array(node), more: z.number() }),
@@ -263,7 +263,7 @@ export const watch = defineRunStream({
   name: "watch",
   summary: "changes as they happen, until Ctrl-C",
   access: "read",
-  input: z.strictObject({ until_idle: flag("exit when nothing is left to do") }),
+  input: z.strictObject({ until_idle: flag("exit when the run has nothing left to do") }),
   event: z.looseObject({
     kind: z.enum(["counts", "task", "ledger", "missed"]),
   }) as never as z.ZodMiniType<WatchEvent>,

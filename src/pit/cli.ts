@@ -21,7 +21,7 @@ const pitInitCommand: Command = {
   op: {
     ...pitInit,
     input: z.strictObject({
-      dir: z.optional(z.string().check(z.describe("path of the pit (default ./pit)"))),
+      dir: z.optional(z.string().check(z.describe("path of the pit (default: ./pit)"))),
     }),
   },
   positionals: [{ key: "dir" }],
@@ -44,8 +44,9 @@ const pitInitCommand: Command = {
 
 const pitTossCommand: Command = {
   op: pitToss,
-  positionals: [{ key: "pit" }, { key: "task", many: true }],
-  placeholders: { for: "WHOM", part_of: "FOOD", by: "NAME" },
+  positionals: [{ key: "pit" }, { key: "task", many: true, needed: true }],
+  names: { for: "type", part_of: "parent", after: "depends-on" },
+  placeholders: { task: "TASK" },
   runFrom: (input, run) =>
     // Without further words the first one is the task, and the pit is found as any run is.
     Array.isArray(input.task) && input.task.length > 0 ? pitFrom(input, run) : run,
@@ -129,7 +130,6 @@ const pitSweepCommand: Command = {
   op: pitSweep,
   positionals: [{ key: "pit" }],
   runFrom: pitFrom,
-  placeholders: { stale_after: "DURATION", keep_logs: "DURATION" },
   examples: [
     ["viv pit sweep ./pit", "once; viv up runs it on a schedule"],
     ["viv pit sweep ./pit --stale-after 10m --keep-logs 2d", "reclaim sooner, keep fewer logs"],

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { parseDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
-import { flag, list, text } from "../operation/fields.ts";
+import { duration, flag, list, text } from "../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
 import { counts, taskState } from "../queue/schemas.ts";
 import type { Store } from "../queue/store.ts";
@@ -161,8 +161,8 @@ export const pitSweep = defineRunOperation({
   layout: "pit",
   input: z.strictObject({
     pit: text("the pit (default: --run)"),
-    stale_after: text("reclaim food of snakes silent for this long (default 30m)"),
-    keep_logs: text("maximum age of a log (default 7d)"),
+    stale_after: duration("silence until a worker counts as dead (default: 30m)"),
+    keep_logs: duration("maximum age of a log (default: 7d)"),
   }),
   output: z.object({
     reclaimed: z.array(z.object({ ...ofFood, snake: z.string(), to: z.string() })),
@@ -239,20 +239,20 @@ export const pitToss = defineRunOperation({
   input: z.strictObject({
     pit: text("the pit (default: --run)"),
     task: list("the task in words"),
-    done_when: text("command that proves it, run in the pit"),
-    by: text("name of the tosser (default: the calling snake, or $USER)"),
-    part_of: text("food it was cut from (default: the food being digested)"),
-    for: text("consumer: keeper, planner, or a custom type"),
+    done_when: text("command that proves it is done (run in the pit)"),
+    by: text("your name, for the record (default: the calling snake, or $USER)"),
+    part_of: text("task that enqueued it (default: the food being digested)"),
+    for: text("kind of work; workers select tasks by it (default: food; also keeper, planner)"),
     too_big: flag("give it to the planner to split"),
-    after: list("food that must be done first"),
+    after: list("ids of tasks that must be done first"),
     priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
-    not_before: text("earliest start, like +10m"),
+    not_before: text("earliest start"),
     review: flag("a person must approve the result"),
     max_attempts: z.optional(
       z
         .int()
         .check(z.gte(1), z.lte(1000))
-        .check(z.describe("attempts before it rests (default 20)")),
+        .check(z.describe("attempts before failed/ (default: 20)")),
     ),
     timeout: text("time limit of one attempt"),
   }),
@@ -271,7 +271,7 @@ export const pitToss = defineRunOperation({
       throw new VivError("USAGE", 'the task is missing; try: viv pit toss PIT "what to do"');
     }
     if (too_big && whom !== undefined && whom !== "planner") {
-      throw new VivError("USAGE", `--too-big is for the planner, --for says ${whom}; choose one.`);
+      throw new VivError("USAGE", `--too-big is for the planner, --type says ${whom}; choose one.`);
     }
     const eater = eaterOf(context);
     const parent = part_of ?? eater?.food;

@@ -9,8 +9,8 @@ export const anyState = z.enum([...TASK_STATES, "quarantined"]);
 export const failureOutcome = z.enum(FAILURE_OUTCOMES);
 
 export const claimRef = {
-  id: z.string().check(z.describe("the task")),
-  worker: z.string().check(z.describe("the worker that holds it")),
+  id: z.string().check(z.describe("id of the task")),
+  worker: z.string().check(z.describe("name of a worker (the one that holds it)")),
   token: text("token from claim; a stale claim is refused"),
 };
 

@@ -3,13 +3,13 @@ import { parseDuration, parseTime } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { assertJson } from "../base/json.ts";
-import { assertName, assertTypeName, suggest } from "../base/names.ts";
+import { assertName, assertNewName, assertTypeName, suggest } from "../base/names.ts";
 import { flag, list, text } from "../operation/fields.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
 /** A new task. */
 export const taskSpec = z.strictObject({
-  id: text("task id (default: generated)"),
+  id: text("id of the task (default: generated)"),
   type: z.string().check(z.describe("kind of work; workers select tasks by it")),
   payload: z.optional(
     z.record(z.string(), z.unknown()).check(z.describe("a JSON object for the handler")),
@@ -19,7 +19,7 @@ export const taskSpec = z.strictObject({
   not_before: text("earliest start"),
   tier_hint: z.nullish(z.string().check(z.describe("model tier for the engine, e.g. haiku"))),
   deadline: z.nullish(z.string().check(z.describe("due time; shown, not enforced"))),
-  created_by: z.nullish(z.string().check(z.describe("requester"))),
+  created_by: z.nullish(z.string().check(z.describe("your name, for the record"))),
   parent: z.nullish(z.string().check(z.describe("task that enqueued it"))),
   done_when: text("command that proves it is done"),
   review: flag("a person must approve the result"),
@@ -80,7 +80,7 @@ export function taskFromSpec(
   const s = parsed.data;
   assertJson(spec.payload, "payload");
   assertJson(spec.extra, "extra");
-  const id = assertName("task id", s.id ?? context.newId());
+  const id = assertNewName("task id", s.id ?? context.newId());
   assertTypeName(s.type);
   const dependsOn = [...new Set(s.depends_on ?? [])];
   for (const dep of dependsOn) assertName("task id", dep);

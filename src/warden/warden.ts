@@ -351,7 +351,7 @@ export class Warden {
     announce: ({ id: dog, warrant }, notified) => {
       const pause = this.#pause ?? this.#host.files.paused();
       if (pause === null) return; // resumed just now: it goes on
-      const todo = `viv warden resume --state ${quoted(this.#host.files.folder)}`;
+      const todo = `viv warden resume --state-dir ${quoted(this.#host.files.folder)}`;
       this.#notifier.held({ event: "held", dog, warrant, ...pause, todo }, notified);
     },
   };

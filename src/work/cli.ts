@@ -48,7 +48,8 @@ function drainProgress({ stderr }: Io, context: Context) {
 
 const workCommand: Command = {
   op: work,
-  runFrom: (input, run) => run ?? (input.run_dir as string | undefined),
+  names: { worker_id: "worker" },
+  aliases: { "run-dir": "run", "task-type-filter": "types" },
   flags: {
     "until-stdin-closes": {
       kind: "boolean",

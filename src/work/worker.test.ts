@@ -111,3 +111,27 @@ test("run() waits until a claim without a route is given back", async () => {
   expect(ended).toHaveBeenCalledWith({ attempts: 0, done: 0, review: 0, other: 0 });
   expect(events.filter(({ kind }) => kind === "trouble")).toHaveLength(1);
 });
+
+test("a claim without a route that cannot be given back is reported, and the worker goes on", async () => {
+  const claim = { task: { task_id: "a", task_type: "x" }, worker: "w", token: "1", attempt: 1 };
+  const claims = [[claim as unknown as Claim]];
+  const { worker, events } = scene(async () => claims.pop() ?? [], {
+    release: async () => {
+      throw new VivError("CLAIM_LOST", "it was reaped");
+    },
+    waitForWork: async ({ signal }) => {
+      await new Promise((resolve) => signal?.addEventListener("abort", resolve));
+      return false;
+    },
+  });
+  const running = worker.run();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(events).toContainEqual({
+    kind: "trouble",
+    error: expect.objectContaining({ code: "CLAIM_LOST" }),
+    claim,
+  });
+  worker.stop();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(await running).toEqual({ attempts: 0, done: 0, other: 0 });
+});

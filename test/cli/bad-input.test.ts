@@ -115,6 +115,17 @@ const SCENES: Record<string, Scene> = {
         const streamed = new RegExp(`^viv: line 1: .*${message.source}`);
         return [...lines, [["enqueue", "--jsonl", "-"], streamed, 2, stdin] as Row];
       }),
+      ...["-", "--", "-rf", "-x.y_z"].flatMap((name): Row[] => {
+        const dash = /must not begin with a dash: a shell's \* would pass it as an option/;
+        const stdin = `${JSON.stringify({ type: "job", id: name })}\n`;
+        return [
+          [enqueue(`--id=${name}`), dash],
+          [enqueue(`--id=${name}`, "--if-absent"), dash],
+          [["enqueue", "--jsonl", "-"], dash, 2, stdin],
+          [["claim", `--worker=${name}`], dash],
+          [["work", "--handler", "/bin/true", "--once", `--worker=${name}`], dash],
+        ];
+      }),
       ...["", "a b", "a\nb", "\u001b[31m", ".x", LONG].map(
         (type): Row => [["enqueue", `--type=${type}`], "task type"],
       ),
@@ -149,11 +160,11 @@ const SCENES: Record<string, Scene> = {
       ...["[]", "nope", "null", "{"].map(
         (text): Row => [["status", "--metadata", text], "metadata"],
       ),
-      [["claim", "--worker", "w", "--max", "0"], "--max"],
-      [["claim", "--worker", "w", "--max", "1.5"], "--max"],
+      [["claim", "--worker", "w", "--limit", "0"], "--limit"],
+      [["claim", "--worker", "w", "--limit", "1.5"], "--limit"],
       [["reap", "--stale-after", "-1"], "--stale-after"],
       [["ls", "--limit", "-1"], "--limit"],
-      [["logs"], needs("logs", "a task: viv logs ID")],
+      [["logs"], "no task is running; name one: viv logs ID", 3],
       ...["show", "why", "logs", "cancel", "retry", "approve"].map(
         (name): Row => [[name, "t.9"], "there is no task t.9 in this run; see: viv ls", 3],
       ),
@@ -189,8 +200,11 @@ const SCENES: Record<string, Scene> = {
       [["gate", "--max"], "--max needs a value"],
       [["gate", "--mx", "3"], "did you mean --max?"],
       [["gate", "3"], 'does not know what to do with "3"'],
-      [["gate", "--state", "nowhere"], "nowhere is not there; start the crew with: viv crew up"],
-      [["gate", "--state", "."], "has no gate.json"],
+      [
+        ["gate", "--state-dir", "nowhere"],
+        "nowhere is not there; start the crew with: viv crew up",
+      ],
+      [["gate", "--state-dir", "."], "has no gate.json"],
     ],
   },
   warden: {
@@ -219,7 +233,7 @@ const SCENES: Record<string, Scene> = {
       [["warden", "up", "--timeouts", "1s,1s,1s,1s,1s,1s"], "from one to five"],
       [["alive", "k3x9"], "has the nonce k3x9", 3],
       [["alive", "../x"], "is no nonce"],
-      [["warrant", "ls", "--state", ""], "--state is empty"],
+      [["warrant", "ls", "--state-dir", ""], "--state-dir is empty"],
     ],
   },
   crew: {
@@ -234,7 +248,7 @@ const SCENES: Record<string, Scene> = {
       [["crew", "up"], "which crew?"],
       [["crew", "up", "nope.org"], "there is no"],
       [["crew", "up", "crew.org", "--max-concurrent", "0"], "--max-concurrent"],
-      [["crew", "up", "crew.org", "--grace", "soon"], "--grace"],
+      [["crew", "up", "crew.org", "--boot-grace", "soon"], "--boot-grace"],
       [["crew", "up", "crew.org", "--port", "70000"], "--port"],
       [["keeper", "up", "desk.org", "--engine", "cluade"], /did you mean claude\?$/m],
       [["keeper", "up", "desk.org", "--engine", "exec"], "the engine exec needs a COMMAND"],
@@ -266,6 +280,9 @@ const SCENES: Record<string, Scene> = {
         [["ls", "--state", "nowhere"], "there are ASSIGNED RESEARCH"],
         [["open", "Second thoughts", "--id", "second"], "already (line 7, WRITING)", 4],
         [["open", "…"], "gives no name"],
+        ...["-rf", "~x", ".x", "a/b", "a\u0007b"].map(
+          (slug): Row => [["open", "A story", `--slug=${slug}`], "is not a name for a task"],
+        ),
         [["open", " "], "the title is empty"],
         [["advance", "secnd", "--agent", "moss"], "did you mean second?", 3],
         [["bounce", "secnd", "--agent", "moss", "--note", "x"], "did you mean second?", 3],
@@ -300,8 +317,8 @@ const SCENES: Record<string, Scene> = {
     rows: [
       [["pit", "toss", ""], "viv: "],
       [["pit", "toss", "x", "--after", "../y"], "../y"],
-      ...["a.result", "a.food-1", "readme", "a.unproven-1", "../x"].map(
-        (id): Row => [["enqueue", "--id", id, "--type", "food"], id],
+      ...["a.result", "a.food-1", "readme", "a.unproven-1", "../x", "-rf"].map(
+        (id): Row => [["enqueue", `--id=${id}`, "--type", "food"], id],
       ),
       ...[
         "a/b",
@@ -397,11 +414,34 @@ it("a payload of 10,000 levels overflows no stack of the real program", () => {
 });
 
 describe("accepted", () => {
-  it.each(["a".repeat(128), "-", "--", "-x.y_z", "0"])("the id %j", async (id) => {
+  it.each(["a".repeat(128), "_x.y-z", "0"])("the id %j", async (id) => {
     await ok(enqueue(`--id=${id}`), around);
     expect(existsSync(join(run, `pending/${id}.json`))).toBe(true);
     await ok(["show", "--", id], around);
   });
+
+  it.each(["-", "--", "-rf"])(
+    "the id %j, where an earlier version or swarm-lib has made it",
+    async (id) => {
+      await ok(enqueue("--id=good"), around);
+      const task = JSON.parse(readFileSync(join(run, "pending/good.json"), "utf8"));
+      writeFileSync(join(run, `pending/${id}.json`), JSON.stringify({ ...task, task_id: id }));
+      await ok(["show", "--", id], around);
+      await ok(["why", "--", id], around);
+      await ok(enqueue("--id=later", `--depends-on=${id}`), around);
+      await ok(["cancel", "--", id], around);
+      await ok(["retry", "--", id], around);
+      const claims = await ok(["claim", "--worker=w", "--limit=9", "--json"], around);
+      const held = claims
+        .trimEnd()
+        .split("\n")
+        .map((line) => JSON.parse(line).task_id);
+      expect(held).toContain(id);
+      await ok(["complete", "--worker=w", "--", id], around);
+      expect(existsSync(join(run, `done/${id}.json`))).toBe(true);
+      await ok(["doctor"], around);
+    },
+  );
 
   it("a type with the punctuation of paths and versions", async () => {
     await ok(["enqueue", "--type", "team/audit:v1.2@x+y", "--id", "t.1"], around);

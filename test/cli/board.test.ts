@@ -142,6 +142,19 @@ describe("viv board", () => {
     expect((await cli(["board", "show", "x"], around)).stderr).toContain("see: viv board ls");
   });
 
+  it("ls and next print the same columns", async () => {
+    const repo = new Repository(NEWSROOM);
+    const rows = async (...args: string[]) =>
+      (await ok(["board", ...args], { cwd: repo.top }))
+        .trimEnd()
+        .split("\n")
+        .map((line) => line.split(/ {2,}/));
+    const [, second] = await rows("ls");
+    expect(second).toEqual(["second", "WRITING", "-", "second thoughts"]);
+    expect(await rows("next", "--agent", "wren", "--state", "WRITING")).toEqual([second]);
+    expect(await rows("ls", "--state", "WRITING,EDIT")).toHaveLength(2);
+  });
+
   it("next shows an agent's own task first, and no task of another", async () => {
     const repo = new Repository();
     const next = async (...args: string[]) =>
@@ -151,6 +164,7 @@ describe("viv board", () => {
     expect(await next("--agent", "hale", "--state", "EDIT")).toBe("third-time-lucky");
     expect(await next("--agent", "hale")).toBe("third-time-lucky");
     expect(await next("--agent", "wren")).toBe("hello-world");
+    expect(await next("--agent", "wren", "--state", "EDIT,WRITING")).toBe("second");
     const none = ["board", "next", "--agent", "wren", "--state", "EDIT", "--exit-code"];
     expect((await cli(none, { cwd: repo.top })).status).toBe(1);
     // Sent back to the working state, it is found by `next` of the state before it.

@@ -535,6 +535,27 @@ describe("looking", () => {
     expect(lines.map((line) => JSON.parse(line).text).join("")).toBe("one\ntwo ␛ \u001b[31mred\n");
   });
 
+  it("logs without a task prints that of the running task which began last", async () => {
+    await claimed("t.0");
+    host.advance(1_000);
+    await claimed("t.1");
+    appendFileSync(join(run, "artifacts/t.1.log"), "one\n");
+    expect(await cli(["logs"], around)).toEqual({
+      status: 0,
+      stdout: "one\n",
+      stderr: "viv: the log of t.1\n",
+    });
+    expect(await say("logs", "--json")).toBe('{"id":"t.1","text":"one\\n"}\n');
+    const stopped = { ...around, signal: AbortSignal.abort() };
+    expect(await cli(["logs", "-f"], stopped)).toMatchObject({ status: 0 });
+    for (const id of ["t.0", "t.1"]) await say("complete", id, "--worker", "w1");
+    expect(await cli(["logs", "-f"], around)).toEqual({
+      status: 3,
+      stdout: "",
+      stderr: "viv: no task is running; name one: viv logs ID; see: viv ls\n",
+    });
+  });
+
   it("doctor", async () => {
     await claimed("t.1");
     const keys = ["healthy", "findings", "checked"];
@@ -575,5 +596,39 @@ describe("the program", () => {
       readFileSync(new URL("../../package.json", import.meta.url), "utf8"),
     );
     expect(viv(["--version"])).toEqual({ status: 0, stdout: `${version}\n`, stderr: "" });
+    expect(viv(["-v"])).toEqual({ status: 0, stdout: `${version}\n`, stderr: "" });
+  });
+
+  it.each(["version", "-v", "-V", "--version"])("%s is the version", async (word) => {
+    expect(await ok([word])).toBe("0.0.0-source\n");
+  });
+
+  it.each([
+    [["help"], /^viv: a queue/],
+    [["-h"], /^viv: a queue/],
+    [["help", "help"], /^viv: a queue/],
+    [["--help", "--json"], /^viv: a queue/],
+    [["help", "ls"], /^viv ls: /],
+    [["-h", "ls"], /^viv ls: /],
+    [["--help", "board", "claim"], /^viv board claim: /],
+    [["help", "dog", "pool"], /^viv dog pool: status, allocate, release\n/],
+    [["dog", "pool", "-h"], /^viv dog pool: status, allocate, release\n/],
+    [["--run", "x", "ls", "-h"], /^viv ls: /],
+  ])("%j is help", async (args, text) => {
+    expect(await ok(args)).toMatch(text);
+  });
+
+  it.each([
+    [["--json"], "--json needs a command: viv COMMAND --json"],
+    [["--run", "x"], "--run needs a command: viv COMMAND --run x"],
+    [["-r"], "-r needs a command"],
+    [["board", "claim"], "viv board claim needs a task: viv board claim SLUG"],
+    [["crew", "pause"], "viv crew pause needs a member: viv crew pause NAME"],
+    [["warrant", "show"], "viv warrant show needs a warrant: viv warrant show ID"],
+    [["board", "open"], "viv board open needs a title: viv board open TITLE"],
+  ])("%j says what is missing", async (args, text) => {
+    const { status, stderr } = await cli(args, around);
+    expect(stderr).toContain(text);
+    expect(status).toBe(2);
   });
 });

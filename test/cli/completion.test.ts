@@ -96,9 +96,31 @@ describe("bash", () => {
   });
 
   it("knows what a flag means to which command", () => {
-    const [by, who] = offers(["viv costs --by mo", "viv approve --by mo"], newFolder());
+    const [by, who] = offers(["viv costs --group-by mo", "viv approve --by mo"], newFolder());
     expect(by).toEqual(["model"]);
     expect(who).toEqual([]);
+  });
+
+  it("knows commands of three words, help and completion", () => {
+    const [dog, pool, al, flags, warrants, help, shells] = offers(
+      [
+        "viv dog ''",
+        "viv dog pool ''",
+        "viv dog pool al",
+        "viv dog pool allocate --st",
+        "viv warrant show ''",
+        "viv help dem",
+        "viv completion ''",
+      ],
+      newFolder(),
+    );
+    expect(dog?.sort()).toEqual(["dances", "pool", "status", "warrants"]);
+    expect(pool?.sort()).toEqual(["allocate", "release", "status"]);
+    expect(al).toEqual(["allocate"]);
+    expect(flags).toEqual(["--state-dir"]);
+    expect(warrants?.every((word) => word.startsWith("--"))).toBe(true);
+    expect(help).toEqual(["demo"]);
+    expect(shells).toEqual(["bash", "zsh", "fish"]);
   });
 
   it("stays silent where there is no run", async () => {
@@ -140,6 +162,71 @@ describe.each(["zsh", "fish"] as const)("%s", (name) => {
       stderr: "",
     });
   });
+});
+
+/** Lines, with the words that each shell must offer at their ends. */
+const LINES: [line: string[], offered: string[]][] = [
+  [["pi"], ["pit"]],
+  [
+    ["dog", ""],
+    ["dances", "pool", "status", "warrants"],
+  ],
+  [
+    ["dog", "pool", ""],
+    ["allocate", "release", "status"],
+  ],
+  [["dog", "pool", "al"], ["allocate"]],
+  [
+    ["pit", "s"],
+    ["status", "sweep"],
+  ],
+  [
+    ["completion", ""],
+    ["bash", "fish", "zsh"],
+  ],
+  [["help", "dem"], ["demo"]],
+  [["dog", "pool", "allocate", "--st"], ["--state-dir"]],
+  // Not those of `viv status`.
+  [["pit", "status", "--ne"], []],
+  [
+    ["status", "--ne"],
+    ["--next-step", "--next-task-id"],
+  ],
+];
+
+/** What a shell says to each question, which it is asked in one process. */
+function answers(start: string, script: string, questions: readonly string[]): string[][] {
+  const asked = questions.flatMap((question) => [question, "echo ="]).join("\n");
+  const { stdout, stderr } = shell(`${start} -c ${quoted(`${script}\n${asked}`)}`);
+  expect(stderr).toBe("");
+  return stdout
+    .split("=\n")
+    .slice(0, -1)
+    .map((said) => said.split("\n").filter((word) => word !== ""));
+}
+
+it.skipIf(!installed("fish"))("fish offers the words that come next", async () => {
+  const script = await ok(["completion", "fish"]);
+  const questions = LINES.map(([words]) => `complete -C ${quoted(["viv", ...words].join(" "))}`);
+  const said = answers("fish --no-config", script, questions).map((lines) =>
+    lines.map((line) => line.split("\t")[0]).sort(),
+  );
+  expect(said).toEqual(LINES.map(([, offered]) => offered));
+});
+
+it.skipIf(!installed("zsh"))("zsh offers the words that come next", async () => {
+  const script = await ok(["completion", "zsh"]);
+  // The helpers of its completion system, as they are called: each prints what it was given.
+  const helpers = `_describe() { print -l -- \${(P)2%%:*} }
+_arguments() { local one; for one in "$@"; do print -- "\${one%%\\[*}"; done }`;
+  const questions = LINES.map(([words]) => {
+    const line = ["viv", ...words];
+    return `words=(${line.map(quoted).join(" ")}); CURRENT=${line.length}; _viv`;
+  });
+  const said = answers("zsh -f", `${script}\n${helpers}`, questions).map((lines, i) =>
+    lines.filter((word) => word.startsWith(LINES[i]?.[0].at(-1) ?? "")).sort(),
+  );
+  expect(said).toEqual(LINES.map(([, offered]) => offered));
 });
 
 it("the flags that the build made are those of the schemas", async () => {

@@ -13,7 +13,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { CrewFolder, eventsOf, isAlive } from "../support/crew-folder.ts";
 import { until } from "../support/deadline.ts";
-import { Running, stripColors, viv } from "./support.ts";
+import { cli, Running, stripColors, viv } from "./support.ts";
 
 /** `viv crew`, `viv keeper` and `viv up` without an agents.toml, with real processes. */
 
@@ -269,6 +269,10 @@ describe("viv crew tick", () => {
     expect(crew.lines("ran")).toEqual(["moss", "moss"]);
     expect(crew.viv("crew", "tick", "stranger").status).toBe(3);
     expect(crew.viv("crew", "tick").status).toBe(2);
+    // Interrupted before the run has begun.
+    const stopped = { cwd: crew.folder, env: crew.env, signal: AbortSignal.abort() };
+    expect((await cli(["crew", "tick", "moss"], stopped)).stdout).toContain("moss did not run");
+    expect(crew.lines("ran")).toEqual(["moss", "moss"]);
   });
 
   it("has nothing to tick where there is no crew", () => {

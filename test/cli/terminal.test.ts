@@ -11,6 +11,7 @@ import {
   shell,
   stripColors,
   terminal,
+  viv,
 } from "./support.ts";
 
 /** What people see: colour where there is a terminal, lines that fit it, nothing that commands it. */
@@ -67,6 +68,33 @@ describe("colour", () => {
       expect(parts[part], part).not.toContain(COLOUR);
     const body = (part = "") => part.replace(/\d+s$/gm, "").split("\n").slice(1);
     expect(body(stripColors(parts.plain ?? ""))).toEqual(body(parts["no-color"]));
+  });
+
+  it("is there in pipes with FORCE_COLOR or CLICOLOR_FORCE, unless NO_COLOR or --no-color", () => {
+    const said = (args: string, env: Record<string, string>) => {
+      const { stdout, stderr } = shell(`viv ${args}; viv nope ${args.slice(2)}`, { env });
+      // biome-ignore lint/suspicious/noControlCharactersInRegex: colours are control codes
+      return [stdout, stderr].map((text) => /\u001b\[\d+m/.test(text));
+    };
+    for (const name of ["FORCE_COLOR", "CLICOLOR_FORCE"]) {
+      const env = { [name]: "1" };
+      expect(said("-h", env)).toEqual([true, true]);
+      expect(said("-h --no-color", env)).toEqual([false, false]);
+      expect(said("-h", { ...env, NO_COLOR: "1" })).toEqual([false, false]);
+      expect(said("ls -h --json", env)).toEqual([true, false]);
+    }
+    expect(said("-h", { FORCE_COLOR: "0" })).toEqual([false, false]);
+    const { stdout } = viv(["-h"], { env: { FORCE_COLOR: "1" } });
+    expect(stripColors(stdout)).toBe(viv(["-h"]).stdout);
+  });
+
+  it("leaves what a task has written as it is, in a pipe with FORCE_COLOR", async () => {
+    const here = newFolder();
+    const env = { VIV_RUN: join(here, "run"), FORCE_COLOR: "1" };
+    viv(["enqueue", "--type", "job", "--id", "t.1"], { env });
+    const text = "a \u001b[2J \u202e b\r\n";
+    writeFileSync(join(here, "run/artifacts/t.1.log"), text);
+    expect(viv(["logs", "t.1"], { env })).toMatchObject({ status: 0, stdout: text });
   });
 
   it("is not there in pipes, whatever TERM says", () => {

@@ -173,7 +173,7 @@ describe("the queue", () => {
     expect(refused).toMatchObject({ status: 4, stderr: expect.stringContaining("a storm") });
     expect((await here.run("warden", "resume")).stdout).toContain("it was paused: a storm");
     expect((await here.run("warden", "resume")).stdout).toBe(
-      "the pool was not paused (a warden with a folder of its own: --state DIR)\n",
+      "the pool was not paused (a warden with a folder of its own: --state-dir DIR)\n",
     );
   });
 

@@ -50,7 +50,7 @@ describe("README.md", () => {
   });
 
   it("shows what a worker really prints", () => {
-    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker-id w1"));
+    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker w1"));
     const printed = blocks(readme, "text").find((one) => one.includes("w1 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder() };
@@ -60,7 +60,7 @@ describe("README.md", () => {
   });
 
   it("shows what an agent really prints", () => {
-    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker-id w2"));
+    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker w2"));
     const printed = blocks(readme, "text").find((one) => one.includes("w2 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     // Accounts are the machine's: this is a machine of its own.
@@ -113,6 +113,37 @@ describe("README.md", () => {
       ).resolves.toBeDefined();
     }
   });
+});
+
+/** Commands with arguments in the running text, between single backticks. */
+function inlineCalls(text: string): string[] {
+  const prose = text.replace(/^```[\s\S]*?^```/gm, "");
+  return [...prose.matchAll(/`viv ([a-z][^`\n]* [^`\n]+)`/g)].map((match) => match[1] ?? "");
+}
+
+const specs = readdirSync(join(root, "docs/spec"))
+  .filter((name) => name.endsWith(".md"))
+  .map((name) => `docs/spec/${name}`);
+
+it.each(["README.md", ...specs])("commands in the text of %s work as pasted", async (path) => {
+  for (const written of inlineCalls(readFileSync(join(root, path), "utf8"))) {
+    if (written.includes("…")) continue; // a list of commands
+    const line = written.replace(/ N\b/g, " 3");
+    const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+      (m) => m[1] ?? m[2] ?? m[3] ?? "",
+    );
+    const found = findCommand(CATALOG, words);
+    if (!found || found.rest.length === 0) continue;
+    const command = await found.entry.load();
+    const given = (await parseFlags(found.entry.name, command, found.rest)).values;
+    const { run: _, json: __, help: ___, ...values } = given;
+    const extras = Object.keys(command.flags ?? {});
+    const input = Object.fromEntries(Object.entries(values).filter(([k]) => !extras.includes(k)));
+    const needed = { type: "x", worker: "x", ...input };
+    const keys = Object.keys(command.op.input.shape);
+    const whole = Object.fromEntries(Object.entries(needed).filter(([k]) => keys.includes(k)));
+    expect(command.op.input.safeParse(whole).error, `viv ${line}`).toBeUndefined();
+  }
 });
 
 describe("the picture of the state machine", () => {

@@ -35,6 +35,20 @@ it("runs a program, hears its lines, and keeps all it says", async () => {
   for (const word of ["one", "two", "three", "oh"]) expect(log()).toContain(word);
 });
 
+it("hears a character that comes in pieces", async () => {
+  const { child, lines, folder, log } = start(
+    `printf 'a\\303'; printf '\\360\\237' >&2
+     while [ ! -e go ]; do sleep 0.01; done
+     printf '\\251z\\n'; printf '\\230\\200' >&2`,
+  );
+  await until("the first pieces are read", () => {
+    return existsSync(join(folder, "logs/child.log")) && Buffer.byteLength(log()) >= 4;
+  });
+  writeFileSync(join(folder, "go"), "");
+  expect(await within("it ends", child.ended)).toMatchObject({ exit: 0, lastWords: "😀" });
+  expect(lines).toEqual(["aéz"]);
+});
+
 it("knows its process as the machine does", async () => {
   const { child } = start("read forever");
   if (!child.process) throw new Error("it was not started");

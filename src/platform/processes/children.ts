@@ -1,7 +1,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
+import { StringDecoder } from "node:string_decoder";
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
 import { RotatingLog } from "../files/rotating-log.ts";
 import { explainStart } from "./explain-start.ts";
+import { LineSplitter } from "./line-splitter.ts";
 import { treeOf } from "./process-tree.ts";
 
 /**
@@ -110,15 +112,20 @@ function follow(
   const identity = { host, boot, pid, started: treeOf(pid, "").started };
   let isOver = false;
   let lastWords = "";
-  const lines = new Lines(command.onLine ?? (() => {}));
+  // A character may come in two pieces.
+  const lines = new LineSplitter(LONGEST_LINE, {
+    line: command.onLine ?? (() => {}),
+    tooLong: () => {},
+  });
+  const errors = new StringDecoder("utf8");
   child.stdin?.on("error", () => {}); // it ended: the exit event follows
   child.stdout?.on("data", (chunk: Buffer) => {
     log.write(chunk);
-    lines.push(chunk.toString("utf8"));
+    lines.push(chunk);
   });
   child.stderr?.on("data", (chunk: Buffer) => {
     log.write(chunk);
-    lastWords = (lastWords + chunk.toString("utf8")).slice(-LAST_WORDS);
+    lastWords = (lastWords + errors.write(chunk)).slice(-LAST_WORDS);
   });
   const ended = new Promise<ChildEnd>((resolve) => {
     child.once("exit", (exit, signal) => {
@@ -126,7 +133,7 @@ function follow(
       const settle = () => {
         clearTimeout(timer);
         log.close();
-        resolve({ exit, signal, lastWords });
+        resolve({ exit, signal, lastWords: lastWords + errors.end() });
       };
       const timer = setTimeout(settle, DRAIN_MS);
       child.once("close", settle);
@@ -147,20 +154,4 @@ function follow(
     askAgain: () => send(pid, "SIGINT"),
     kill: () => send(-pid, "SIGKILL"),
   };
-}
-
-/** Whole lines of what comes in pieces. One that never ends is dropped. */
-class Lines {
-  readonly #onLine: (line: string) => void;
-  #rest = "";
-
-  constructor(onLine: (line: string) => void) {
-    this.#onLine = onLine;
-  }
-
-  push(text: string): void {
-    const lines = (this.#rest + text).split("\n");
-    this.#rest = (lines.pop() ?? "").slice(-LONGEST_LINE);
-    for (const line of lines) this.#onLine(line);
-  }
 }

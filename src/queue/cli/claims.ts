@@ -14,10 +14,11 @@ const workerDefault: Command["defaults"] = ({ env }) => {
 
 const claimCommand: Command = {
   op: claim,
+  names: { max: "limit" },
   defaults: ({ env }) => (env.VIV_WORKER ? { worker: env.VIV_WORKER } : {}),
   examples: [
     ["viv claim --worker me", "prints nothing and exits 0 without a task"],
-    ["viv claim --worker me --types audit,synth --max 5 --json", "one line of JSON per task"],
+    ["viv claim --worker me --types audit,synth --limit 5 --json", "one line of JSON per task"],
     ["viv claim --worker me --json | jq -r .id", ""],
   ],
   // One line per task, flat like swarm-lib's, so that a shell can read it without knowing more.
@@ -49,12 +50,12 @@ export const commands = {
   claim: claimCommand,
   complete: ending(
     complete,
-    ["viv complete --worker me --id t.1", ""],
+    ["viv complete t.1 --worker me", ""],
     ["viv complete t.1 --worker me --token TOKEN", "refused if the claim was lost meanwhile"],
   ),
   fail: ending(
     fail,
-    ['viv fail --worker me --id t.1 --note "no such branch"', ""],
+    ['viv fail t.1 --worker me --note "no such branch"', ""],
     [
       "viv fail t.1 --worker me --outcome rate_limited --retry-at +20m",
       "does not count as an attempt",
@@ -63,7 +64,7 @@ export const commands = {
   ),
   release: ending(
     release,
-    ["viv release --worker me --id t.1", ""],
+    ["viv release t.1 --worker me", ""],
     ["viv release t.1 --worker me --token TOKEN", "refused if the claim was lost meanwhile"],
   ),
   heartbeat: {

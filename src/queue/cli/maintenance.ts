@@ -13,7 +13,7 @@ import { doctor, init, reap } from "../operations/maintenance.ts";
 const initCommand: Command = {
   op: {
     ...init,
-    input: z.strictObject({ dir: text("path of the run (default ./run)") }),
+    input: z.strictObject({ dir: text("path of the run (default: ./run)") }),
   },
   positionals: [{ key: "dir" }],
   runFrom: (input, run) => {
@@ -49,7 +49,7 @@ const reapCommand: Command = {
   op: reap,
   examples: [
     ["viv reap", "workers that are dead, or silent for five minutes"],
-    ["viv reap --stale-after 60", "silent for a minute"],
+    ["viv reap --stale-after 1m", "silent for a minute"],
   ],
   human: (output: z.output<typeof reap.output>, { color }) => {
     const lines = output.reaped.map(({ worker, id, age_seconds, to, reason }) => {

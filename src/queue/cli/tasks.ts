@@ -21,6 +21,7 @@ import { endedLine } from "./paint.ts";
 
 const enqueueCommand: Command = {
   op: enqueue,
+  names: { created_by: "by" },
   flags: {
     jsonl: {
       kind: "string",
@@ -113,6 +114,7 @@ async function* openFile(path: string): AsyncGenerator<Uint8Array | string> {
 function decision(op: typeof cancel, ...examples: [string, string][]): Command {
   return {
     op,
+    names: { ids: "id" },
     positionals: [{ key: "ids", many: true }],
     defaults: byDefault,
     examples,
@@ -128,11 +130,13 @@ const logsCommand: Command = {
   examples: [
     ["viv logs t.1", ""],
     ["viv logs t.1 -f", "as it grows"],
+    ["viv logs -f", "of the running task that began last"],
   ],
   view: (_, io) => {
     let hasText = false;
     return {
-      event: ({ text }: { text: string }) => {
+      event: ({ id, text }: { id?: string; text: string }) => {
+        if (!hasText && id !== undefined) io.stderr.write(`viv: the log of ${plain(id)}\n`);
         hasText = true;
         // A task's output must not be able to command a terminal; in a pipe it is data.
         io.stdout.write(io.stdout.isTTY ? plain(text) : text);

@@ -16,9 +16,9 @@ export const claim = defineRunOperation({
   summary: "take the next task for a worker",
   access: "write",
   input: z.strictObject({
-    worker: z.string().check(z.describe("the worker's name")),
+    worker: z.string().check(z.describe("name of a worker")),
     types: list("only tasks of these types"),
-    max: count("maximum number of tasks (default 1)"),
+    max: count("at most this many (default: 1 task)"),
   }),
   output: z.object({
     claims: z.array(
@@ -56,7 +56,7 @@ export const fail = defineRunOperation({
   input: z.strictObject({
     ...claimRef,
     note,
-    outcome: z.optional(failureOutcome.check(z.describe("kind of failure (default failed)"))),
+    outcome: z.optional(failureOutcome.check(z.describe("kind of failure (default: failed)"))),
     fingerprint: text("equal fingerprints mean the same failure"),
     retry_at: text("earliest retry"),
     final: flag("move to failed/ at once, regardless of max_attempts"),
@@ -85,8 +85,8 @@ export const heartbeat = defineRunOperation({
   summary: "record that a worker is alive",
   access: "write",
   input: z.strictObject({
-    worker: z.string().check(z.describe("the worker's name")),
-    note: text("note about its work"),
+    worker: z.string().check(z.describe("name of a worker")),
+    note: text("a note for the record (shown beside the worker)"),
   }),
   output: z.object({ worker: z.string() }),
   async run({ store }, { worker, note }) {

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
-import { amount, flag } from "../../operation/fields.ts";
+import { parseOptionalDuration } from "../../base/duration.ts";
+import { duration, flag } from "../../operation/fields.ts";
 import { defineRunOperation } from "../operation.ts";
 import { finding, taskState } from "../schemas.ts";
 import type { Store, SweepReport } from "../store.ts";
@@ -20,7 +21,7 @@ export const reap = defineRunOperation({
   summary: "release the claims of dead workers",
   access: "write",
   input: z.strictObject({
-    stale_after: amount("seconds without a heartbeat until a worker counts as dead (default 300)"),
+    stale_after: duration("silence until a worker counts as dead (default: 5m)"),
   }),
   output: z.object({
     reaped: z.array(
@@ -41,7 +42,8 @@ export const reap = defineRunOperation({
     warnings: z.optional(z.array(z.string())),
   }),
   async run({ store }, { stale_after }) {
-    const report = await store.reap({ staleAfterSeconds: stale_after });
+    const staleAfter = parseOptionalDuration(stale_after, "--stale-after");
+    const report = await store.reap({ staleAfterSeconds: staleAfter && staleAfter / 1000 });
     const reaped = report.reaped.map(({ ageSeconds: age_seconds, ...rest }) => ({
       ...rest,
       age_seconds,

@@ -6,7 +6,7 @@ import { eventsOf } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream } from "../operation.ts";
 import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
-import type { BulkResult, Ended, EnqueueOptions, Store } from "../store.ts";
+import type { BulkResult, Ended, EnqueueOptions, Store, TaskSummary } from "../store.ts";
 import { MAX_TASK_BYTES } from "../task.ts";
 
 const durability = z.optional(
@@ -154,7 +154,10 @@ function decision(name: "cancel" | "retry" | "approve" | "reject", summary: stri
     summary,
     access: "write",
     input: z.strictObject({
-      ids: z.array(z.string()).check(z.minLength(1)).check(z.describe("the tasks")),
+      ids: z
+        .array(z.string())
+        .check(z.minLength(1))
+        .check(z.describe("id of the task (or several)")),
       by,
       note,
     }),
@@ -186,6 +189,16 @@ export const retry = decision("retry", "requeue a failed task");
 export const approve = decision("approve", "accept a task in review/");
 export const reject = decision("reject", "send a task in review/ back, with a note");
 
+/** The task that was claimed last, of those that are claimed now. */
+async function lastBegun(store: Store): Promise<string> {
+  let last: TaskSummary | undefined;
+  for await (const one of store.list({ states: ["claimed"] })) {
+    if (last === undefined || one.since > last.since) last = one;
+  }
+  if (last !== undefined) return last.id;
+  throw new VivError("TASK_NOT_FOUND", "no task is running; name one: viv logs ID; see: viv ls");
+}
+
 const receipt = z.object({ attempt: z.number(), worker: z.string(), receipt: z.string() });
 
 export const logs = defineRunStream({
@@ -193,21 +206,27 @@ export const logs = defineRunStream({
   summary: "print the log of a task",
   access: "read",
   input: z.strictObject({
-    id: z.string().check(z.describe("the task")),
+    id: text("id of the task (default: the running one that began last)"),
     follow: flag("follow while the task runs"),
   }),
-  event: z.object({ text: z.string() }),
+  /** The id only where none was given. */
+  event: z.object({ id: z.optional(z.string()), text: z.string() }),
   output: z.object({
     id: z.string(),
     /** Of attempts that the warden ended. */
     receipts: z.array(receipt),
   }),
-  async *stream({ store, signal }, { id, follow }) {
+  async *stream({ store, signal }, given) {
+    const { follow } = given;
+    const id = given.id ?? (await lastBegun(store));
     if ((await store.show(id)) === null) {
       const message = `there is no task ${id} in this run; see: viv ls`;
       throw new VivError("TASK_NOT_FOUND", message, { id });
     }
-    for await (const text of store.log(id, { follow: follow === true, signal })) yield { text };
+    const chosen = given.id === undefined ? { id } : {};
+    for await (const text of store.log(id, { follow: follow === true, signal })) {
+      yield { ...chosen, text };
+    }
     const receipts = (await store.attemptsOf(id)).flatMap(({ attempt, worker, receipt: path }) =>
       path === undefined ? [] : [{ attempt, worker, receipt: path }],
     );

@@ -14,21 +14,22 @@ import {
 } from "../operations/warden.ts";
 import type { WardenEvent } from "../warden-host.ts";
 
-const placeholders = { state: "DIR" };
+const names = { state: "state-dir" };
 
 export const commands = {
   "warden up": {
     op: wardenUp,
-    placeholders: { state: "DIR", timeouts: "60s,120s,240s" },
+    names,
+    placeholders: { timeouts: "60s,120s,240s" },
     examples: [
       ["viv warden up", "until Ctrl-C; dances resume at the next start"],
-      ["viv warden up --timeouts 6s,12s,24s --pool 2 --state ./w", "for testing"],
+      ["viv warden up --timeouts 6s,12s,24s --pool 2 --state-dir ./w", "for testing"],
     ],
     view: wardenView,
   },
   "warden status": {
     op: wardenStatus,
-    placeholders,
+    names,
     examples: [["viv warden status", "its dogs, its last verdicts, its findings"]],
     human: (output: WardenStatus, term) => {
       const { bold, dim, yellow, green } = term.color;
@@ -47,23 +48,24 @@ export const commands = {
   },
   "warden pause": {
     op: wardenPause,
-    placeholders,
-    examples: [['viv warden pause --why "the network is down"', "until: viv warden resume"]],
+    names: { ...names, why: "note" },
+    aliases: { reason: "note" },
+    examples: [['viv warden pause --note "the network is down"', "until: viv warden resume"]],
     human: ({ paused }: z.output<typeof wardenPause.output>) =>
       `the pool is paused since ${paused?.since} by ${plain(paused?.by ?? "")}: ${plain(paused?.why ?? "")}`,
   },
   "warden resume": {
     op: wardenResume,
-    placeholders,
+    names,
     examples: [["viv warden resume", "after reading the epitaphs"]],
     human: ({ was }: z.output<typeof wardenResume.output>) =>
       was
         ? `the pool goes on; it was paused: ${plain(was.why)}`
-        : "the pool was not paused (a warden with a folder of its own: --state DIR)",
+        : "the pool was not paused (a warden with a folder of its own: --state-dir DIR)",
   },
   alive: {
     op: alive,
-    placeholders,
+    names,
     positionals: [{ key: "nonce" }],
     examples: [
       ["viv alive", "answers every question to this process or its ancestors"],

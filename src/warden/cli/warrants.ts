@@ -23,17 +23,15 @@ import {
 } from "../operations/warrants.ts";
 import type { Warrant } from "../warrant.ts";
 
-const placeholders = { state: "DIR" };
+const names = { state: "state-dir" };
 
 export const commands = {
   "warrant file": {
     op: warrantFile,
-    placeholders: {
-      ...{ pid: "N", worker: "ID", agent: "NAME", watch: "FILE", state: "DIR", crew: "DIR" },
-    },
+    names: { ...names, reason: "note" },
     positionals: [{ key: "session" }],
     examples: [
-      ["viv warrant file agent-1 --reason no_progress --by deacon", "a tmux session"],
+      ["viv warrant file agent-1 --note no_progress --by deacon", "a tmux session"],
       ["viv warrant file --pid 4711 --watch out.log", "a process; out.log growing is progress"],
       ["viv warrant file --run ./audit --worker w1", "its claims are released if it is ended"],
       ["viv warrant file --agent moss", "the run of a crew's member"],
@@ -46,7 +44,7 @@ export const commands = {
   },
   "warrant ls": {
     op: warrantLs,
-    placeholders,
+    names,
     examples: [["viv warrant ls", "active and queued warrants"]],
     human: (output: z.output<typeof warrantLs.output>, term) => {
       const { yellow, dim } = term.color;
@@ -61,7 +59,7 @@ export const commands = {
   },
   "warrant show": {
     op: warrantShow,
-    placeholders,
+    names,
     positionals: [{ key: "id" }],
     examples: [["viv warrant show w1", "or the dog that has it"]],
     human: ({ id, state, warrant, dance, receipt }: Shown, term) => {
@@ -82,7 +80,7 @@ export const commands = {
   },
   "warrant withdraw": {
     op: warrantWithdraw,
-    placeholders,
+    names,
     positionals: [{ key: "id" }],
     examples: [["viv warrant withdraw w1", "stop asking the target"]],
     human: (output: z.output<typeof warrantWithdraw.output>, { color }) => {
@@ -93,7 +91,7 @@ export const commands = {
   },
   epitaph: {
     op: epitaph,
-    placeholders,
+    names,
     positionals: [{ key: "id" }],
     examples: [
       ["viv epitaph w1", "how it ended, as Markdown"],
@@ -104,7 +102,7 @@ export const commands = {
   },
   "dog pool status": {
     op: poolStatus,
-    placeholders,
+    names,
     examples: [["viv dog pool status", "each dog, its target and the time left"]],
     human: (status: PoolStatus, { color }) => {
       const { active, pool, waiting, up } = status;
@@ -118,14 +116,14 @@ export const commands = {
   },
   "dog status": {
     op: dogStatus,
-    placeholders,
+    names,
     examples: [["viv dog status --active", "a line for each dog that has a warrant"]],
     human: (status: PoolStatus, { color }) =>
       dogLines(status).join("\n") || color.dim("no dog is active"),
   },
   "dog pool allocate": {
     op: poolAllocate,
-    placeholders,
+    names,
     positionals: [{ key: "warrant" }],
     examples: [["viv dog pool allocate w1", "assign it now"]],
     human: ({ dog, warrant, target, notes }: z.output<typeof poolAllocate.output>, { color }) =>
@@ -133,7 +131,7 @@ export const commands = {
   },
   "dog pool release": {
     op: poolRelease,
-    placeholders,
+    names,
     positionals: [{ key: "dog" }],
     examples: [["viv dog pool release dog-1763226000000", "its warrant is queued again"]],
     human: ({ dog, warrant, target, notes }: z.output<typeof poolRelease.output>, { color }) => {
@@ -143,7 +141,7 @@ export const commands = {
   },
   "dog dances": {
     op: dogDances,
-    placeholders,
+    names,
     examples: [["viv dog dances", "the running dances"]],
     human: (output: z.output<typeof dogDances.output>, { color }) => {
       const { dances } = output;
@@ -157,7 +155,7 @@ export const commands = {
   },
   "dog warrants": {
     op: dogWarrants,
-    placeholders,
+    names,
     examples: [["viv dog warrants", "the queue"]],
     human: (output: WarrantQueue, term) => {
       const { length } = output.warrants;

@@ -81,7 +81,7 @@ export const poolAllocate = defineOperation({
   name: "dog pool allocate",
   summary: "assign a queued warrant to a dog now, ahead of the queue (for debugging)",
   input: z.strictObject({
-    warrant: z.string().check(z.describe("the warrant")),
+    warrant: z.string().check(z.describe("id of the warrant")),
     state: stateFlag,
   }),
   output: assigned,

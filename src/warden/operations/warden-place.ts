@@ -10,7 +10,9 @@ import type { WardenFiles } from "../warden-files.ts";
 import { type WardenPorts, wardenPort } from "../warden-host.ts";
 import { TARGET_KINDS, type Warrant } from "../warrant.ts";
 
-export const stateFlag = text("the warden's state folder (default [warden] state, or the user's)");
+export const stateFlag = text(
+  "state folder (of the warden; default: [warden] state, or the user's)",
+);
 
 /** The warden that a command is about. */
 export interface WardenPlace {
@@ -20,12 +22,13 @@ export interface WardenPlace {
   files: WardenFiles;
 }
 
-/** By `--state`, `[warden] state`, or the user's own. */
+/** By `--state-dir`, `[warden] state`, or the user's own. */
 export async function wardenPlace(context: Context, given?: string): Promise<WardenPlace> {
   const { here } = context;
   const ports = await context.use(wardenPort);
   const config = here.config?.section(wardenSection) ?? WARDEN_DEFAULTS;
-  if (given?.trim() === "") throw new VivError("USAGE", "--state is empty; give it a directory.");
+  if (given?.trim() === "")
+    throw new VivError("USAGE", "--state-dir is empty; give it a directory.");
   const named = config.state === undefined ? ports.defaultState : fromConfig(config.state, here);
   const state = given === undefined ? named : resolve(here.cwd, atHome(given, here));
   return { here, ports, config, files: ports.filesIn(state) };

@@ -77,7 +77,10 @@ export const wardenStatus = defineOperation({
 export const wardenPause = defineOperation({
   name: "warden pause",
   summary: "pause the pool: no new questions, no executions",
-  input: z.strictObject({ why: text("reason, shown in the status"), state: stateFlag }),
+  input: z.strictObject({
+    why: text("a note for the record (shown in the status)"),
+    state: stateFlag,
+  }),
   output: z.object({ paused: wardenShape.paused }),
   async run(context, { why, state }) {
     const { files, here } = await wardenPlace(context, state);
@@ -127,7 +130,7 @@ export const alive = defineOperation({
     const { files } = place;
     const isAsked = files.dances().some(({ attempts }) => attempts.some((a) => a.nonce === nonce));
     if (!isAsked) {
-      const message = `no question in ${files.folder} has the nonce ${nonce} now; --state DIR names another warden's folder.`;
+      const message = `no question in ${files.folder} has the nonce ${nonce} now; --state-dir DIR names another warden's folder.`;
       throw new VivError("WARRANT_NOT_FOUND", message, { nonce });
     }
     files.answer(nonce, answerText(nonce, place, context.now()));
@@ -179,9 +182,9 @@ const upInput = z.strictObject({
     z
       .int()
       .check(z.gte(1), z.lte(MAX_POOL))
-      .check(z.describe(`how many dogs (default 5, at most ${MAX_POOL})`)),
+      .check(z.describe(`number of dogs (default: 5, at most ${MAX_POOL})`)),
   ),
-  timeouts: list("timeout of each attempt, one to five (default 60s,120s,240s)"),
+  timeouts: list("timeout of each attempt, one to five (default: 60s,120s,240s)"),
   state: stateFlag,
 });
 

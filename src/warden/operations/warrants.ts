@@ -23,7 +23,7 @@ import {
 const anything = z.record(z.string(), z.unknown());
 const only = z.strictObject({ state: stateFlag });
 const idInput = z.strictObject({
-  id: z.string().check(z.describe("the warrant, or its dog")),
+  id: z.string().check(z.describe("id of the warrant (or its dog)")),
   state: stateFlag,
 });
 
@@ -153,20 +153,20 @@ export const epitaph = defineOperation({
 const fileInput = z.strictObject({
   session: text("a tmux session, by its name"),
   pid: count("a process, by its number"),
-  worker: text("a worker of a run (--run)"),
-  agent: text("a member of a crew, or an agent of viv up (--run: its pit)"),
-  reason: text("reason for the receipt; never typed (default: no reason given)"),
-  by: text("requester, notified of the verdict (default: $USER)"),
+  worker: text("name of a worker (of --run)"),
+  agent: text("name of an agent (a member of a crew, or an agent of viv up with --run PIT)"),
+  reason: text("a note for the record (the reason in the receipt; never typed)"),
+  by: text("your name, for the record (gets the verdict; default: $USER)"),
   shell: flag("the target is a shell: type each line as a comment"),
   close: flag("close the session when only a shell is left"),
   unasked: z.optional(
     z.enum(UNASKED).check(z.describe("verdict if it cannot be asked (default: the warden's)")),
   ),
   patience: text("time a tool call counts as work (default: the warden's, 30m)"),
-  watch: list("files whose growth is progress, separated by commas"),
+  watch: list("files whose growth is progress"),
   socket: text("tmux socket (default: the user's)"),
-  crew: text("the state folder of the agent's crew (default: the nearest .crew)"),
-  force: flag("file it even if the tmux server has no such session"),
+  crew: text("the crew of --agent, by its state folder (default: the nearest .crew)"),
+  force: flag("go on although a check refuses (the tmux server has no such session)"),
   state: stateFlag,
 });
 type Input = z.output<typeof fileInput>;
@@ -234,7 +234,7 @@ function targetFrom({ session, pid, worker, agent }: Input): Pick<Warrant, "kind
     return target === undefined ? [] : [{ kind, target }];
   });
   if (one === undefined || other !== undefined) {
-    const which = "viv warrant file SESSION, or --pid N, --worker ID or --agent NAME";
+    const which = "viv warrant file SESSION, or --pid N, --worker NAME or --agent NAME";
     const problem = one === undefined ? "no target" : "more than one target";
     throw new VivError("USAGE", `${problem}; name one: ${which}.`);
   }

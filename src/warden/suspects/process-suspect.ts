@@ -153,7 +153,7 @@ class ProcessSuspect implements Suspect {
     const missing = whyMissing(this.bound, machine);
     if (missing !== null) return missing;
     const path = this.#questionFile;
-    const command = `viv alive ${nonce} --state ${quoted(files.folder)}`;
+    const command = `viv alive ${nonce} --state-dir ${quoted(files.folder)}`;
     explained(dirname(path), () => {
       mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
       replaceFileUnsynced(path, `${[...lines, `To answer, run: ${command}`].join("\n")}\n`);

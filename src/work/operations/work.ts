@@ -2,16 +2,16 @@ import { existsSync } from "node:fs";
 import { hostname } from "node:os";
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import { parseOptionalDuration } from "../../base/duration.ts";
+import { type Duration, parseOptionalDuration } from "../../base/duration.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
-import { assertName, assertTypeName } from "../../base/names.ts";
+import { assertNewName, assertTypeName } from "../../base/names.ts";
 import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
 import { readyEngine } from "../../engines/named.ts";
-import { amount, count, events, flag, list, text } from "../../operation/fields.ts";
+import { amount, count, duration, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
@@ -25,25 +25,23 @@ import { Worker, type WorkerEvent, type WorkerOptions, type WorkerReport } from 
 
 const input = z.strictObject({
   handler: text("the executable for every task (default: the routes in viv.toml)"),
-  types: list("take only tasks of these types"),
-  concurrency: count("concurrent tasks (default 1)"),
-  worker_id: text("the worker's name (default: host and process id)"),
-  timeout: text("time limit for a task whose route has none, like 30m"),
+  types: list("only tasks of these types"),
+  concurrency: count("concurrent tasks (default: 1)"),
+  worker_id: text("name of a worker (default: host and process id)"),
+  timeout: duration("time limit of one attempt (where its route has none)"),
   once: flag("exit after one task"),
   drain: flag("exit when nothing is left to do"),
   max_tasks: count("exit after N tasks"),
-  grace: text("time for running tasks after a stop (default: no limit)"),
-  kill_after: text("time between SIGTERM and SIGKILL (default 5s)"),
-  poll_interval: amount("seconds between polls (default 5)"),
-  heartbeat_interval: amount("seconds between heartbeats (default 30)"),
+  grace: duration("time for running tasks after a stop (default: no limit)"),
+  kill_after: duration("time between SIGTERM and SIGKILL (default: 5s)"),
+  poll_interval: duration("time between polls (default: 5s)"),
+  heartbeat_interval: duration("time between heartbeats (default: 30s)"),
   durability: z.optional(
     z
       .enum(["safe", "fast"])
-      .check(z.describe("safe (default): what is done survives power loss; fast: the process")),
+      .check(z.describe("safe (default): survives power loss; fast: survives the process only")),
   ),
-  task_type_filter: list("same as --types (swarm-lib)"),
   max_iterations: amount("exit after N tasks or empty polls (swarm-lib; 0: never)"),
-  run_dir: text("same as --run (swarm-lib)"),
 });
 
 export type WorkInput = z.output<typeof input>;
@@ -138,7 +136,7 @@ function workerFor(
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
 ): Worker {
-  const worker = assertName("worker name", given.worker_id ?? defaultName(store));
+  const worker = assertNewName("worker name", given.worker_id ?? defaultName(store));
   const concurrency = given.concurrency ?? 1;
   const ofFlag = given.handler ? fromFlag(given.handler, host) : null;
   const find = ofFlag ? () => ofFlag : fromConfig(config, host);
@@ -165,8 +163,8 @@ function workerFor(
     timeoutMs: timeLimit(given.timeout),
     killAfterMs: parseOptionalDuration(given.kill_after, "--kill-after") ?? 5_000,
     logBytes: limits?.logBytes ?? DEFAULT_LOG_BYTES,
-    pollMs: Math.max(50, (given.poll_interval ?? 5) * 1000),
-    heartbeatMs: Math.max(50, (given.heartbeat_interval ?? 30) * 1000),
+    pollMs: interval(given.poll_interval, "--poll-interval") ?? 5_000,
+    heartbeatMs: interval(given.heartbeat_interval, "--heartbeat-interval") ?? 30_000,
     reapEveryMs: 1_000,
     reviewLimit: limits?.review,
     prices,
@@ -242,7 +240,12 @@ const RESERVED =
 const LOOK_AGAIN_MS = 250;
 const DAY_MS = 86_400_000;
 
-function timeLimit(given: string | undefined): number | undefined {
+function interval(given: Duration | undefined, flag: string): number | undefined {
+  const ms = parseOptionalDuration(given, flag);
+  return ms === undefined ? undefined : Math.max(50, ms);
+}
+
+function timeLimit(given: Duration | undefined): number | undefined {
   const timeoutMs = parseOptionalDuration(given, "--timeout");
   if (timeoutMs !== 0) return timeoutMs;
   throw new VivError("USAGE", "--timeout must be more than zero; without it there is no limit.");
@@ -254,7 +257,7 @@ function typesFor(
   config: Config | undefined,
   reserved: readonly string[] = [],
 ): readonly string[] | null {
-  const asked = [...(given.types ?? []), ...(given.task_type_filter ?? [])].filter(Boolean);
+  const asked = (given.types ?? []).filter(Boolean);
   for (const type of asked) assertTypeName(type);
   const routed = given.handler || config === undefined ? null : typesOf(config);
   if (asked.length === 0) return routed?.filter((type) => !reserved.includes(type)) ?? null;

@@ -14,7 +14,7 @@ export const workspaces = defineRunOperation({
     action: z.optional(
       z.enum(["ls", "gc"]).check(z.describe("ls (default), or gc to remove those of ended tasks")),
     ),
-    id: list("only workspaces of these tasks"),
+    id: list("id of the task (or several; only their workspaces)"),
   }),
   output: z.object({
     workspaces: z.array(

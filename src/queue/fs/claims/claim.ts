@@ -38,14 +38,14 @@ import {
 } from "../waiting/promote.ts";
 import { isLeftToOthers } from "./choked-tasks.ts";
 import { claimName } from "./register.ts";
-import { assertWorker, makeWorkerFolder, writeHeartbeat } from "./vital-signs.ts";
+import { assertNewWorker, makeWorkerFolder, writeHeartbeat } from "./vital-signs.ts";
 
 /**
  * Claiming: one rename into the worker's folder. Losing the race is normal and silent. Knowing
  * which name to try makes it cheap: see lanes.ts.
  */
 export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Claim[]> {
-  const worker = assertWorker(run, request.worker);
+  const worker = assertNewWorker(run, request.worker);
   const max = request.max ?? 1;
   if (!Number.isSafeInteger(max) || max < 1) {
     throw new VivError("INVALID", "max must be a whole number of at least 1.");

@@ -16,7 +16,7 @@ import { claimsOf } from "./claimed.ts";
 import { wouldNotDie } from "./process-notes.ts";
 import { takeBack, workersLock } from "./reap.ts";
 import {
-  assertWorker,
+  assertNewWorker,
   readHeartbeat,
   readWorkerFile,
   type WorkerFile,
@@ -85,7 +85,7 @@ export async function registerWorker(
   name: string,
   { types, heartbeatMs = BEAT_MS, onMissedBeat }: RegisterOptions,
 ): Promise<Registration> {
-  const worker = assertWorker(run, name);
+  const worker = assertNewWorker(run, name);
   const file: WorkerFile = {
     ...run.machine.self(),
     worker,

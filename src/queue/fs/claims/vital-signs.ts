@@ -1,7 +1,7 @@
 import type { Stats } from "node:fs";
 import type { ProcessIdentity } from "../../../base/clock.ts";
 import { VivError } from "../../../base/errors.ts";
-import { assertName } from "../../../base/names.ts";
+import { assertName, assertNewName } from "../../../base/names.ts";
 import { mkdirSync } from "../../../platform/files/beneath.ts";
 import { judgeWorker, type VitalSigns } from "../../liveness.ts";
 import {
@@ -24,6 +24,11 @@ export function assertWorker(run: FsRun, name: unknown): string {
   const why = run.paths.layout.whyNotWorker(worker);
   if (why !== null) throw new VivError("INVALID", why);
   return worker;
+}
+
+/** For a claim or a registration, which may make a folder of that name. */
+export function assertNewWorker(run: FsRun, name: unknown): string {
+  return assertWorker(run, assertNewName("worker name", name));
 }
 
 /** `.viv/workers/<worker>.json`: the process of a long-lived worker, which holds the name. */
