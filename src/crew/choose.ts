@@ -97,6 +97,7 @@ export function crewStart(input: StartInput) {
   if (chosen === null) return null;
   const file: CrewSettings = config?.settings ?? {};
   const whole = (name: string, least: number) => wholeFrom(env, name, least);
+  const mode = modeFrom("--mode", wanted.mode) ?? modeFrom("WB_KEEPER_MODE", env.WB_KEEPER_MODE);
   return {
     ...chosen,
     state: wanted.state ?? file.state ?? null,
@@ -108,8 +109,8 @@ export function crewStart(input: StartInput) {
       file.maxConcurrent ??
       MAX_CONCURRENT,
     intervalMs: intervalMs ?? whole("WB_KEEPER_INTERVAL_MS", 1) ?? DEFAULT_INTERVAL_MS,
-    mode:
-      modeFrom("--mode", wanted.mode) ?? modeFrom("WB_KEEPER_MODE", env.WB_KEEPER_MODE) ?? "plan",
+    mode: mode ?? "plan",
+    isModeGiven: mode !== undefined,
   };
 }
 

@@ -21,6 +21,8 @@ export interface CrewPorts {
   /** Of the whole machine: needed besides the crew's own slot. */
   machineGate: Pick<Gate, "acquire">;
   engine(name: Engine["name"], state: string): Promise<Engine>;
+  /** Why a program, by its path or its name in PATH, cannot be started; null when it can. */
+  whyNotInstalled(program: string): string | null;
   filesIn(state: string): CrewFiles;
   /** Locks a state folder. Null when another process has it, else a check whether it is still ours. */
   take(state: string): Promise<(() => boolean) | null>;

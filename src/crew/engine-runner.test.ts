@@ -104,7 +104,11 @@ const PRICES: PriceTable = new Map([
   ["m", { input: 1, output: 1, long: { above: 200_000, input: 2, output: 2 } }],
 ]);
 
-function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
+function scene(
+  engine: Engine = execEngine,
+  prices: PriceTable = new Map(),
+  whyNotInstalled: (program: string) => string | null = () => null,
+) {
   const processes: FakeProcess[] = [];
   const clock = { now: NOW };
   const steps = newFolder();
@@ -127,6 +131,7 @@ function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
       followLogs,
       timers: { after: () => () => {} },
       newMark: () => `mark-${processes.length}`,
+      whyNotInstalled,
     },
     {
       prepare: (member) => ({ member, lifecycle: null, prompt: () => "" }),

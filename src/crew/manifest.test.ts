@@ -46,6 +46,7 @@ describe("a manifest", () => {
         runIf: null,
         budgetUsdDay: null,
         priority: "normal",
+        isModeGiven: false,
         isContinuous: false,
         problem: null,
         line: 2,
