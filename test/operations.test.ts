@@ -99,6 +99,7 @@ const SAMPLES: Record<string, Sample> = {
   "pit toss": { run: "pit", setUp: pit, input: { pit: "pit", task: ["dig"] } },
   "pit status": { run: "pit", setUp: pit },
   "pit sweep": { run: "pit", setUp: pit },
+  "board init": { setUp: board },
   "board ls": { setUp: board },
   "board next": { setUp: board, input: { agent: "moss" } },
   "board claim": { setUp: board, input: { slug: "a-task", agent: "moss" } },

@@ -51,6 +51,8 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     watch: watchFolders,
     endTree: killTree,
     serve: serveActivity,
+    excludeFromGit: async (folder) =>
+      (await import("../platform/git/exclude.ts")).excludeFromGit(folder),
     newMark: randomUUID,
   };
 }

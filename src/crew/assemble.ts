@@ -31,6 +31,8 @@ export interface CrewChoice {
   /** By a flag or a variable; else plan is only the default. */
   isModeGiven: boolean;
   port: number | null;
+  /** Web pages that may read /_activity. */
+  origins: readonly string[];
   keeper: KeeperSettings;
 }
 
@@ -60,7 +62,9 @@ export async function crewFor(
     stampOf: (files) => files.map((one) => ports.stampOf(resolve(folder, one))).join(" "),
     watch: (act) => ports.watch([folder, join(state, "inbox")], act),
     endLeftover: ports.endTree,
-    serve: async () => (port === null ? null : ports.serve(port, () => activityOf(choice, ports))),
+    serve: async () =>
+      port === null ? null : ports.serve(port, () => activityOf(choice, ports), choice.origins),
+    hide: () => ports.excludeFromGit(state),
   });
 }
 

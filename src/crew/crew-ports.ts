@@ -40,7 +40,9 @@ export interface CrewPorts {
   watch(folders: readonly string[], act: () => void): () => void;
   /** Kills it. Returns the pids that are still there. */
   endTree(tree: ClaimTree): Promise<number[]>;
-  serve(port: number, activity: () => unknown): Promise<ActivityServer>;
+  serve(port: number, activity: () => unknown, origins: readonly string[]): Promise<ActivityServer>;
+  /** Has git ignore a folder. The line that was added and the file it is in; null: no need. */
+  excludeFromGit(folder: string): Promise<{ file: string; line: string } | null>;
   newMark(): string;
 }
 

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -574,6 +575,39 @@ describe("a crew with a broken folder", () => {
     ]);
     up.child.kill("SIGTERM");
     await up.end();
+  });
+});
+
+describe("in a git repository", () => {
+  it("has git ignore its state folder, once, and serves a page that is named", async () => {
+    const crew = new CrewFolder().member("moss", "true");
+    const git = (...args: string[]) =>
+      execFileSync("git", args, { cwd: crew.folder, encoding: "utf8" });
+    git("init", "-q");
+    rmSync(join(crew.folder, ".git/info/exclude"), { force: true });
+    writeFileSync(join(crew.folder, ".gitignore"), "machine/\n");
+    for (const isFirst of [true, false]) {
+      const up = crew.up("--port=0", "--origins=https://news.example,http://localhost:3000");
+      await until("it has run", () => of(up, "ran").length === 1 || !isFirst);
+      await up.says('"up"');
+      const said = of(up, "log").map(({ text }) => String(text));
+      expect(said.filter((text) => text.includes("git ignores")).length).toBe(isFirst ? 1 : 0);
+      expect(git("status", "--porcelain", "-uall")).not.toContain(".crew");
+      const [{ port } = {}] = of(up, "up");
+      const ask = (origin: string) =>
+        fetch(`http://127.0.0.1:${port}/_activity`, { headers: { origin } });
+      const answer = await ask("https://news.example");
+      expect(answer.headers.get("access-control-allow-origin")).toBe("https://news.example");
+      expect((await ask("https://evil.example")).status).toBe(403);
+      up.child.kill("SIGTERM");
+      await up.end();
+    }
+    expect(crew.lines(".git/info/exclude").filter((line) => line === ".crew/")).toHaveLength(1);
+    const wrong = crew.viv("crew", "up", "crew.org", "--origins=*");
+    expect(wrong).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("must be an origin"),
+    });
   });
 });
 
