@@ -1,4 +1,5 @@
 import type * as z from "zod/mini";
+import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
 import { plain, type Term, table } from "../operation/term.ts";
@@ -177,7 +178,7 @@ export const commands = {
           ({ commit, code, message, at }) =>
             `${color.yellow(commit.slice(0, 7))} ${color.dim(at.slice(0, 10))} ${color.red(code)} ${plain(message)}`,
         ),
-        `${commits} commits, ${claims} claims: ${result}`,
+        `${counted(commits, "commit")}, ${counted(claims, "claim")}: ${result}`,
       ].join("\n");
     },
     exit: ({ findings }: Output<typeof boardAudit>) => (findings.length === 0 ? 0 : 1),

@@ -130,7 +130,7 @@ describe("viv board", () => {
     expect(await json(next, around)).toEqual({ task: null });
     const must = await cli([...next, "--json", "--exit-code"], around);
     expect(must).toEqual({ status: 1, stdout: '{"task":null}\n', stderr: "" });
-    expect(await ok(["board", "audit"], around)).toContain("1 commits, 0 claims");
+    expect(await ok(["board", "audit"], around)).toContain("1 commit, 0 claims");
     expect((await cli(["board", "show", "x"], around)).stderr).toContain("see: viv board ls");
   });
 
