@@ -56,6 +56,10 @@ describe("a manifest", () => {
     expect(org(NEWSROOM.replaceAll("\n", "\r\n"))).toEqual(manifest);
   });
 
+  test("needs no interval: an hour", () => {
+    expect(moss(":DEF: d.org").members).toMatchObject([{ intervalMs: 3_600_000, problem: null }]);
+  });
+
   test("is the same in TOML", () => {
     const manifest = toml(`[crew.desk]
 def = "/data/agents/desk.org"
