@@ -145,7 +145,7 @@ export async function auditBoard(checkout: BoardCheckout) {
 
 function claimIn({ after }: TaskChange, { commit, author, at, subject }: HistoryEntry) {
   const { slug = "", agent } = after ?? {};
-  // A rebase and a cherry-pick keep the author and his time.
+  // A rebase and a cherry-pick keep the author and the time.
   return { commit, slug, agent: agent ?? "", origin: [agent, author, at, subject].join("\0") };
 }
 

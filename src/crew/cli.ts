@@ -120,7 +120,7 @@ const forMember = { placeholders: { state: "DIR" }, positionals: [{ key: "name" 
 export const commands = {
   "crew up": {
     op: crewUp,
-    placeholders: { state: "DIR" },
+    placeholders: { state: "DIR", origins: "URL,URL" },
     positionals: [{ key: "manifest" }],
     examples: [
       ["viv crew up crew.org", "Ctrl-C lets runs finish; a second one ends them"],
@@ -134,7 +134,10 @@ export const commands = {
   },
   "keeper up": {
     op: keeperUp,
-    placeholders: { state: "DIR", workdir: "DIR", lifecycle: "FILE", budget_usd_day: "USD" },
+    placeholders: {
+      ...{ state: "DIR", workdir: "DIR", lifecycle: "FILE", budget_usd_day: "USD" },
+      origins: "URL,URL",
+    },
     positionals: [{ key: "def" }],
     examples: [
       ["viv keeper up desk.org", "one standing agent, once an hour, in plan mode"],

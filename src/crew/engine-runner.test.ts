@@ -308,6 +308,28 @@ describe("a vendor", () => {
   });
 });
 
+describe("the program of an engine", () => {
+  const missing = (program: string) => `there is no program ${program} in PATH`;
+
+  it("that is missing is a mistake of the member, with the places where it may appear", () => {
+    const { runner } = scene(execEngine, new Map(), missing);
+    const prepared = () => runner.prepare({ ...SINGLETON, engine: "codex" });
+    expect(prepared).toThrow(
+      "its engine codex cannot start: there is no program codex in PATH ([engines.codex] in viv.toml)",
+    );
+    expect(prepared).toThrow(
+      expect.objectContaining({ code: "INVALID", details: { paths: ["/bin/codex"] } }),
+    );
+  });
+
+  it("is not looked for where viv or the shell runs it", () => {
+    const { runner } = scene(execEngine, new Map(), missing);
+    for (const engine of ["exec", "llm", "script"] as const) {
+      expect(runner.prepare({ ...SINGLETON, engine }).member.engine).toBe(engine);
+    }
+  });
+});
+
 describe("the cost of a run", () => {
   it("is counted while it runs, at the price of each answer", async () => {
     const { run, spent } = scene(SPENDER, PRICES);

@@ -11,6 +11,9 @@ test.each([
   ["Look at each commit message. A claim needs a source.", null],
   ["Never commit, and do not claim anything.", null],
   ["Read yesterday's commits and claims.", null],
+  ["moss finds a story, claims it and works on it.", "claim"],
+  ["Each draft must be committed before you pass it on.", "commit"],
+  ["What was committed yesterday is claimed by others.", null],
   ["A commitment is not a claimant.", null],
   ["", null],
 ])("%j tells its reader to %s", (text, expected) => expect(toldTo(text)).toBe(expected));

@@ -55,19 +55,28 @@ const NOUN_BEFORE =
 const NOUN_AFTER = /^\s+(?:messages?|logs?|hash(?:es)?|history|subjects?|prefix(?:es)?|ids?)\b/i;
 const NEGATED = /\b(?:not|never|no|don['’]t|cannot|without|nothing|nor)\b[^.;:!?]*$/i;
 
+/** Forms that are more often something else: "commits it" and "must be committed" are instructions. */
+const VERBS: Record<string, (around: { before: string; after: string }) => boolean> = {
+  s: ({ after }) => /^ (?:it|them|the|an?|its|to|each|first|before)\b/i.test(after),
+  ed: ({ before }) => /\b(?:must|should|shall|to) be $/i.test(before),
+  ted: ({ before }) => /\b(?:must|should|shall|to) be $/i.test(before),
+};
+
 /** Between list items and paragraphs. */
 const BREAK = /\n\s*(?:[-+*]|\d+[.)])\s|\n[^\S\n]*\n/g;
 
 /** The first thing that changes a repository and that a text tells its reader to do: commit, or claim. */
 export function toldTo(text: string): "commit" | "claim" | null {
   const flat = text.replace(BREAK, ". ").replace(/\s+/g, " ");
-  for (const match of flat.matchAll(/\b(commit|claim)s?\b/gi)) {
+  for (const match of flat.matchAll(/\b(commit|claim)(s|ted|ed)?\b/gi)) {
     const before = flat.slice(Math.max(0, match.index - 120), match.index);
     const after = flat.slice(match.index + match[0].length, match.index + 60);
-    const isNoun = NOUN_BEFORE.test(before) || NOUN_AFTER.test(after);
-    // `commits` alone is mostly a noun: "the claiming agent commits" is not how a def speaks to it.
-    if (isNoun || /s$/i.test(match[0]) || NEGATED.test(before)) continue;
-    return (match[1] as string).toLowerCase() as "commit" | "claim";
+    const [, word = "", end = ""] = match;
+    const isVerb = VERBS[end.toLowerCase()]?.({ before, after }) ?? true;
+    if (!isVerb || NOUN_BEFORE.test(before) || NOUN_AFTER.test(after) || NEGATED.test(before)) {
+      continue;
+    }
+    return word.toLowerCase() as "commit" | "claim";
   }
   return null;
 }
