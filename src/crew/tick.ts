@@ -83,22 +83,23 @@ function pauseAfter({ outcome, baseMs, streak, crashes }: EndedTick): number {
   }
 }
 
-/** As a line of its own, plain or emphasised: a quotation within a sentence is none. */
-const NO_WORK_LINE = /^\s*[#*_]*\s*NO-WORK[*_]*(?:\s*[:.]|\s+[—–-]\s|\s*$)/i;
+/** At the beginning of a line, plain or emphasised: a quotation within a sentence is none. */
+const NO_WORK_LINE = /^[#*_\s]*NO-WORK[*_]*(?:\s*[:.]|\s+[—–-]\s|\s*$)/i;
+/** A line that reports work: then NO-WORK is about something else. */
+const WORK_LINE =
+  /^[-*\s]*(?:[\w-]+:\s+)?(?:I(?:['’]ve| have)? )?(?:wrote|written|committed|advanced|published|bounced|opened|fixed|added|merged|created|updated|removed|pushed|researched|edited|implemented)\b/i;
 
 /**
  * The line in which the last text of a run reports that there was nothing to do; null: it does not.
- * The text begins with NO-WORK, or has it where a report puts its result: as its last line, or at the
- * beginning of a paragraph behind a single opening line. Within a longer report it is a quotation.
+ * The text begins with NO-WORK; or that is its last line, or stands behind a single opening line, and
+ * no other line reports work. Within a longer report it is a quotation.
  */
 export function noWorkIn(text: string): string | null {
-  const first = /^[\s#*_]*NO-WORK[^\n]*/i.exec(text)?.[0];
-  if (first !== undefined) return first.trim();
-  const isIn = (line: string | undefined) => line !== undefined && NO_WORK_LINE.test(line);
-  const [opening = "", next = ""] = text.trim().split(/\n[^\S\n]*\n\s*/, 2);
-  const last = text.trimEnd().split("\n").at(-1);
-  const found = isIn(last) ? last : opening.includes("\n") ? undefined : next.split("\n")[0];
-  return isIn(found) ? (found as string).trim() : null;
+  const lines = text.split("\n").flatMap((line) => line.trim() || []);
+  if (/^[#*_\s]*NO-WORK/i.test(lines[0] ?? "")) return lines[0] as string;
+  const found = [lines[1], lines.at(-1)].find((line) => NO_WORK_LINE.test(line ?? ""));
+  const isReport = lines.some((line) => line !== found && WORK_LINE.test(line));
+  return found === undefined || isReport ? null : found;
 }
 
 /** Ten digits are seconds until 2286; as milliseconds they would be a day of 1970. */
