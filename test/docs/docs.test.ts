@@ -95,7 +95,9 @@ describe("README.md", () => {
     const folder = newFolder();
     const tour = [`VIV=${join(root, "dist/viv.cjs")}`, 'viv() { node "$VIV" "$@"; }'];
     const before = part === "crew" ? [] : crew.split("\n").slice(0, 2);
-    const script = [...tour, `cd ${folder}`, ...before, block].join("\n");
+    // Whatever fails, nothing is left running.
+    const end = "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT";
+    const script = [...tour, end, `cd ${folder}`, ...before, block].join("\n");
     const { TMUX: _, VIV_AGENT: __, VIV_BOARD: ___, ...env } = process.env;
     const who = { GIT_AUTHOR_NAME: "ida", GIT_AUTHOR_EMAIL: "ida@example.org" };
     try {
