@@ -120,6 +120,7 @@ const SAMPLES: Record<string, Sample> = {
   "pit toss": { run: "pit", setUp: pit, input: { pit: "pit", task: ["dig"] } },
   "pit status": { run: "pit", setUp: usedPit },
   "pit sweep": { run: "pit", setUp: usedPit },
+  "board init": { setUp: board },
   "board ls": { setUp: board },
   "board next": { setUp: board, input: { agent: "moss" } },
   "board claim": { setUp: board, input: { slug: "a-task", agent: "moss" } },

@@ -27,6 +27,7 @@ const commands: readonly CatalogEntry[] = [
   entry("pit toss", "toss food into a pit", "tasks", pit),
   entry("pit status", "claims, and food that is stuck", "looking", pit),
   entry("pit sweep", "cleanup duty, once: prove, reclaim, tidy waste/", "care", pit),
+  entry("board init", "make a board and commit it", "tasks", board),
   entry("board ls", "the tasks of a board", "looking", board),
   entry("board next", "the next task of an agent", "looking", board),
   entry("board claim", "claim a task of a board", "workers", board),
@@ -93,7 +94,7 @@ const families: Catalog["families"] = {
   crew: { summary: "standing agents: up, ps, tick, pause, resume, stop", group: "workers" },
   keeper: { summary: "a single standing agent: up", group: "workers" },
   board: {
-    summary: "a board in git: ls, show, next, claim, advance, bounce, open, log, audit",
+    summary: "a board in git: init, ls, show, next, claim, advance, bounce, open, log, audit",
     group: "tasks",
   },
   warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },

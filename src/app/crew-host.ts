@@ -7,7 +7,7 @@ import { assertTrusted, readTrusted, refuse } from "../platform/files/owned.ts";
 import { findUp } from "../platform/files/search-up.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { killTree } from "../platform/processes/process-tree.ts";
-import { accountsHere, engineIn, gateHere } from "./worker-host.ts";
+import { accountsHere, engineIn, gateHere, whyNotInstalled } from "./worker-host.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -36,6 +36,7 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     accounts: await accountsHere(env, cwd),
     machineGate: (await gateHere(env, cwd, machine)).machine,
     engine: (name, state) => engineIn(name, join(state, "sessions")),
+    whyNotInstalled: (program) => whyNotInstalled(program, env.PATH),
     filesIn: (state) => {
       assertTrusted(state);
       return crewFilesIn(state);
@@ -50,6 +51,8 @@ export async function crewPorts(env: Env, cwd: string): Promise<CrewPorts> {
     watch: watchFolders,
     endTree: killTree,
     serve: serveActivity,
+    excludeFromGit: async (folder) =>
+      (await import("../platform/git/exclude.ts")).excludeFromGit(folder),
     newMark: randomUUID,
   };
 }

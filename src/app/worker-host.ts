@@ -68,6 +68,15 @@ function whyNotRun(program: string): string | null {
   return why === null ? null : `${program} is not run, because it ${why}; ${remedyFor(program)}`;
 }
 
+/** Why a program, by its path or its name in PATH, cannot be started; null when it can. */
+export function whyNotInstalled(program: string, path: string | undefined): string | null {
+  if (findProgram(program, path) !== null) return whyNotRun(program);
+  const isThere = program.includes("/") && existsSync(program);
+  const what = isThere ? `${program} is not executable` : `there is no program ${program}`;
+  const where = program.includes("/") ? "" : " in PATH";
+  return `${what}${where}; install it, or set binary to its path`;
+}
+
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { artifactsIn }] = await Promise.all([
@@ -103,13 +112,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     readText,
     readEnd,
     followLogs,
-    whyNotInstalled: (program) => {
-      if (findProgram(program, env.PATH) !== null) return whyNotRun(program);
-      const isThere = program.includes("/") && existsSync(program);
-      const what = isThere ? `${program} is not executable` : `there is no program ${program}`;
-      const where = program.includes("/") ? "" : " in PATH";
-      return `${what}${where}; install it, or set binary to its path`;
-    },
+    whyNotInstalled: (program) => whyNotInstalled(program, env.PATH),
     whyNotRun,
     ticksOf: ticksOfTree,
     sizeOf,

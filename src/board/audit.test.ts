@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { breachesIn, breachesOfMerge, changesBetween } from "./audit.ts";
+import { breachesIn, changesBetween, changesOfMerge } from "./audit.ts";
 import { readBoard } from "./board.ts";
 
 const HEAD = "#+TODO: ASSIGNED RESEARCH WRITING EDIT | PUBLISHED KILLED\n";
@@ -68,14 +68,21 @@ describe("the protocol of a board", () => {
     expect(breaches(own, task("WRITING", "wren", "a", "x\n"), "a person's word")).toEqual([]);
   });
 
-  it("is broken by two branches that both claimed", () => {
-    const parents = [task("RESEARCH", "moss"), task("RESEARCH", "wren")].map((text) => HEAD + text);
-    expect(breachesOfMerge(parents, parents[0] as string).map(({ code }) => code)).toEqual([
-      "merged_claims",
-    ]);
-    expect(
-      breachesOfMerge([HEAD + task("ASSIGNED"), parents[0] as string], parents[0] as string),
-    ).toEqual([]);
+  it("is broken by a merge only with a claim that no parent has", () => {
+    const merged = (after: string, ...parents: string[]) => {
+      const { changes, board } = changesOfMerge(
+        parents.map((text) => HEAD + text),
+        HEAD + after,
+      );
+      const commit = { subject: "Merge branch 'x'", author: "ida", agent: null };
+      return breachesIn(board, changes, commit, new Set()).map(({ code }) => code);
+    };
+    const [moss, wren] = [task("RESEARCH", "moss"), task("RESEARCH", "wren")];
+    expect(merged(moss, moss, wren)).toEqual([]);
+    expect(merged(moss, moss, task("ASSIGNED"))).toEqual([]);
+    expect(merged(moss + task("EDIT", "hale", "b"), moss, task("EDIT", "hale", "b"))).toEqual([]);
+    expect(merged(wren, moss, task("ASSIGNED"))).toEqual(["taken_over", "untyped"]);
+    expect(merged(moss, task("ASSIGNED"), "")).toEqual(["untyped"]);
   });
 
   it("is judged by the differences, however little of the board is read", () => {

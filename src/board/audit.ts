@@ -13,7 +13,7 @@ export const BREACHES = [
   "two_claims", // in one commit
   "untyped", // a claim with a subject other than `PREFIX: claim SLUG`
   "foreign_edit", // the text of a task that another agent had
-  "merged_claims", // two branches each claimed it
+  "merged_claims", // claimed on two branches, of which neither knew of the other
 ] as const;
 
 export interface Breach {
@@ -187,13 +187,23 @@ function isSkip(board: Board, before: BoardTask, after: BoardTask): boolean {
   return from !== -1 && to > from + 1;
 }
 
-/** A merge with a board unlike that of each parent: two of them may each have claimed a task. */
-export function breachesOfMerge(parents: readonly string[], merged: string): Breach[] {
-  const boards = parents.map((text) => bySlug(readBoard(text)));
-  return [...bySlug(readBoard(merged)).keys()].flatMap((slug) => {
-    const agents = new Set(boards.flatMap((board) => board.get(slug)?.agent ?? []));
-    if (agents.size < 2) return [];
-    const message = `${slug} was claimed on two branches: by ${[...agents].join(" and ")}`;
-    return [{ code: "merged_claims" as const, slug, agent: null, message }];
+/**
+ * What a merge changed itself: the tasks whose state and holder together are those of no parent. The
+ * text may be joined from several. `before` is of the parent with the same holder, or with any.
+ */
+export function changesOfMerge(parents: readonly string[], merged: string) {
+  const board = readBoard(merged);
+  const earlier = parents.map((text) => bySlug(readBoard(text)));
+  const changes = [...bySlug(board).values()].flatMap((after): TaskChange[] => {
+    const befores = earlier.map((tasks) => tasks.get(after.slug) ?? null);
+    const isOld = befores.some((one) => one?.state === after.state && one.agent === after.agent);
+    if (isOld) return [];
+    const before =
+      befores.find((one) => one?.agent === after.agent) ??
+      befores.find((one) => one?.agent) ??
+      befores.find((one) => one !== null) ??
+      null;
+    return [{ before, after, isTextChanged: false }];
   });
+  return { changes, board };
 }

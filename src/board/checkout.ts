@@ -28,7 +28,8 @@ export async function findCheckout(
   if (named !== undefined) return checkoutOf(resolve(cwd, named));
   const found = findUp("board.org", cwd, env, ({ path, why }) => refuse(path, why));
   if (found !== null) return checkoutOf(found);
-  const message = "there is no board.org here or above; name the board with --board FILE.";
+  const message =
+    "there is no board.org here or above; make one with viv board init, or name it with --board FILE.";
   throw new VivError("RUN_NOT_FOUND", message, { cwd });
 }
 

@@ -8,6 +8,7 @@ import {
   boardAudit,
   boardBounce,
   boardClaim,
+  boardInit,
   boardLog,
   boardLs,
   boardNext,
@@ -47,6 +48,21 @@ function taskRow(
 }
 
 export const commands = {
+  "board init": {
+    op: boardInit,
+    placeholders: { board: "FILE" },
+    examples: [
+      ["viv board init", "board.org with the states of a newsroom, in one commit"],
+      ['viv board init --states "TODO DOING REVIEW | DONE DROPPED"', "states of your own"],
+    ],
+    human: ({ board, states, created, commit }: Output<typeof boardInit>, { color }) => {
+      const file = plain(board);
+      if (commit === null)
+        return `${file} is a board already ${color.dim(plain(states.join(" ")))}`;
+      const what = created ? `made ${file}` : `committed ${file} as it is`;
+      return `${color.green(what)} ${color.dim(plain(`${states.join(" ")} ${commit.slice(0, 7)}`))}\ntry: viv board open "hello world — one story"`;
+    },
+  },
   "board ls": {
     op: boardLs,
     examples: [

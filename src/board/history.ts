@@ -1,12 +1,22 @@
 import { VivError } from "../base/errors.ts";
 import { askGit, gitBytes, lastWord } from "../platform/git/git.ts";
-import { type Breach, breachesIn, breachesOfMerge, changesBetween, isClaim } from "./audit.ts";
+import {
+  type Breach,
+  breachesIn,
+  changesBetween,
+  changesOfMerge,
+  isClaim,
+  type TaskChange,
+} from "./audit.ts";
 import { decodeBoard } from "./board.ts";
 import type { BoardCheckout } from "./checkout.ts";
+import { type ClaimCommit, type DoubleClaim, doubleClaims } from "./double-claims.ts";
 import { readBatch } from "./objects.ts";
 
 interface HistoryEntry {
   commit: string;
+  /** Those in this history: commits that left the board alone are passed over. */
+  parents: string[];
   author: string;
   /** Milliseconds. */
   at: number;
@@ -17,12 +27,17 @@ interface HistoryEntry {
   before: string[];
   /** Null: the commit removed it. */
   after: string | null;
+  /** False: a merge that took the board of one of its parents. */
+  isChange: boolean;
 }
 
-const FIELDS = ["%H", "%an", "%at", "%s", "%(trailers:key=Agent,valueonly,separator=%x2C)"];
+const FIELDS = ["%H", "%P", "%an", "%at", "%s", "%(trailers:key=Agent,valueonly,separator=%x2C)"];
 const FORMAT = `--format=%x00${FIELDS.join("%x1f")}`;
-/** Merges only where their board is that of no parent. */
-const HOW = ["--full-history", "--diff-merges=combined", "--raw", "--no-abbrev", "--no-renames"];
+/** All sides of all merges; with a diff only where a merge's board is that of no parent. */
+const HOW = [
+  ...["--full-history", "--parents", "--diff-merges=combined"],
+  ...["--raw", "--no-abbrev", "--no-renames"],
+];
 
 /** The oldest first. */
 async function boardHistory({ top, path }: BoardCheckout): Promise<HistoryEntry[]> {
@@ -34,16 +49,26 @@ async function boardHistory({ top, path }: BoardCheckout): Promise<HistoryEntry[
     throw new VivError("RUN_INVALID", `git log failed in ${top}: ${lastWord(answer.stderr)}.`);
   }
   const records = answer.stdout.toString("utf8").split("\0").slice(1);
-  return records.flatMap((record) => entryIn(record) ?? []);
+  return records.map(entryIn);
 }
 
-function entryIn(record: string): HistoryEntry | null {
+function entryIn(record: string): HistoryEntry {
   const lines = record.split("\n");
-  const [commit = "", author = "", at = "", subject = "", agent = ""] = (lines[0] ?? "").split(
-    "\x1f",
-  );
+  const [commit = "", parents = "", author = "", at = "", subject = "", agent = ""] = (
+    lines[0] ?? ""
+  ).split("\x1f");
   const raw = lines.slice(1).find((line) => line.startsWith(":"));
-  if (raw === undefined) return null;
+  return {
+    ...{ commit, author, subject, at: Number(at) * 1000 },
+    parents: parents.split(" ").filter((one) => one !== ""),
+    agent: agent.trim() === "" ? null : agent.trim(),
+    ...(raw === undefined ? { before: [], after: null } : blobsIn(raw)),
+    isChange: raw !== undefined,
+  };
+}
+
+/** One line of a raw diff; with several colons the combined one of a merge. */
+function blobsIn(raw: string): Pick<HistoryEntry, "before" | "after"> {
   const parents = /^:+/.exec(raw)?.[0].length ?? 1;
   const oids = raw
     .slice(parents)
@@ -51,8 +76,6 @@ function entryIn(record: string): HistoryEntry | null {
     .slice(parents + 1, 2 * parents + 2);
   const blobs = oids.map((oid) => (/^0+$/.test(oid) ? null : oid));
   return {
-    ...{ commit, author, subject, at: Number(at) * 1000 },
-    agent: agent.trim() === "" ? null : agent.trim(),
     before: blobs.slice(0, parents).filter((oid) => oid !== null),
     after: blobs[parents] ?? null,
   };
@@ -76,8 +99,8 @@ async function readBlobs(
 const AT_ONCE = 32;
 
 /** The changes of each commit, the oldest first. */
-async function* stepsOf(checkout: BoardCheckout) {
-  const history = await boardHistory(checkout);
+async function* stepsOf(checkout: BoardCheckout, all: readonly HistoryEntry[]) {
+  const history = all.filter(({ isChange }) => isChange);
   const agents = new Set<string>();
   for (let from = 0; from < history.length; from += AT_ONCE) {
     const entries = history.slice(from, from + AT_ONCE);
@@ -90,34 +113,52 @@ async function* stepsOf(checkout: BoardCheckout) {
       const after = entry.after === null ? "" : textOf(entry.after);
       // A clone without its whole history.
       if (after === null || before.includes(null)) continue;
-      const { changes, board } = changesBetween(before[0] ?? "", after);
+      const isMerge = before.length > 1;
+      const { changes, board } = isMerge
+        ? changesOfMerge(before as string[], after)
+        : changesBetween(before[0] ?? "", after);
       const named = changes.flatMap((change) => [change.before?.agent, change.after?.agent]);
       for (const name of [...named, entry.agent]) if (name) agents.add(name);
-      const breaches =
-        before.length > 1
-          ? breachesOfMerge(before as string[], after)
-          : breachesIn(board, changes, entry, agents);
-      yield { entry, changes, breaches };
+      const judged = isMerge ? changes.filter(isClaim) : changes;
+      yield { entry, changes, breaches: breachesIn(board, judged, entry, agents) };
     }
   }
 }
 
 export async function auditBoard(checkout: BoardCheckout) {
+  const history = await boardHistory(checkout);
   const findings: (Breach & ReturnType<typeof aboutCommit>)[] = [];
+  const claims: ClaimCommit[] = [];
   let commits = 0;
-  let claims = 0;
-  for await (const { entry, changes, breaches } of stepsOf(checkout)) {
+  for await (const { entry, changes, breaches } of stepsOf(checkout, history)) {
     commits++;
-    claims += changes.filter(isClaim).length;
+    claims.push(...changes.filter(isClaim).map((change) => claimIn(change, entry)));
     findings.push(...breaches.map((breach) => ({ ...breach, ...aboutCommit(entry) })));
   }
-  return { commits, claims, findings };
+  const entries = new Map(history.map((entry) => [entry.commit, entry]));
+  for (const double of doubleClaims(history, claims)) {
+    const joined = entries.get(double.commit) as HistoryEntry;
+    findings.push({ ...breachBy(double), ...aboutCommit(joined) });
+  }
+  return { commits, claims: claims.length, findings };
+}
+
+function claimIn({ after }: TaskChange, { commit, author, at, subject }: HistoryEntry) {
+  const { slug = "", agent } = after ?? {};
+  // A rebase and a cherry-pick keep the author and the time.
+  return { commit, slug, agent: agent ?? "", origin: [agent, author, at, subject].join("\0") };
+}
+
+function breachBy({ slug, claims }: DoubleClaim): Breach {
+  const names = claims.map(({ agent, commit }) => `${agent} (${commit.slice(0, 7)})`);
+  const message = `${slug} was claimed on two branches: by ${names.join(" and ")}`;
+  return { code: "merged_claims", slug, agent: null, message };
 }
 
 /** The commits that changed one task, the oldest first. */
 export async function logOfTask(checkout: BoardCheckout, slug: string) {
   const commits = [];
-  for await (const { entry, changes } of stepsOf(checkout)) {
+  for await (const { entry, changes } of stepsOf(checkout, await boardHistory(checkout))) {
     for (const { before, after } of changes) {
       if ((after ?? before)?.slug !== slug) continue;
       const [from, to] = [before?.state ?? null, after?.state ?? null];

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import { flag, list, text } from "../operation/fields.ts";
@@ -20,6 +21,7 @@ import { changeBoard, type Decision } from "./change.ts";
 import { type BoardCheckout, findCheckout } from "./checkout.ts";
 import type { LockWait } from "./commit.ts";
 import { auditBoard, logOfTask } from "./history.ts";
+import { initBoard } from "./init.ts";
 import {
   advanceMove,
   bounceMove,
@@ -214,6 +216,34 @@ export const boardOpen = defineOperation({
     return change(context, { ...given, agent }, () => ({
       decide: (board: Board) => openMove(board, title, given),
     }));
+  },
+});
+
+export const boardInit = defineOperation({
+  name: "board init",
+  summary: "make a board and commit it; an existing file is kept, and committed if it is not yet",
+  input: z.strictObject({
+    board: text("the board to make (default: VIV_BOARD, or board.org here)"),
+    states: text('its states (default "ASSIGNED RESEARCH WRITING EDIT | PUBLISHED KILLED")'),
+    agent: text("author of the commit if git has none (default: VIV_AGENT, or desk)"),
+  }),
+  output: z.object({
+    ...{ board: z.string(), states: z.array(z.string()) },
+    ...{ created: z.boolean(), commit: nullable },
+  }),
+  async run({ here }, given) {
+    const { cwd, env } = here;
+    const agent = assertAgent(given.agent ?? (env.VIV_AGENT || "desk"));
+    const named = given.board ?? (env.VIV_BOARD || "board.org");
+    if (named === "") {
+      throw new VivError("USAGE", "--board is empty; it is the path of an org file.");
+    }
+    const { file, states, isNew, commit } = await initBoard(
+      resolve(cwd, named),
+      given.states,
+      agent,
+    );
+    return { board: file, states, created: isNew, commit };
   },
 });
 

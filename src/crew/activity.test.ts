@@ -6,6 +6,7 @@ import { connect } from "node:net";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { until, within } from "../../test/support/deadline.ts";
 import { crewActivity, keeperActivity, serveActivity } from "./activity.ts";
+import { isOrigin } from "./config.ts";
 import type { CrewLine, MemberStatus } from "./member-status.ts";
 
 function status(name: string, more: Partial<MemberStatus> = {}): MemberStatus {
@@ -57,23 +58,38 @@ describe("the crew shape", () => {
     const thoughts = Array.from({ length: 100 }, (_, i): CrewLine => {
       return { thought: `${i}`, ts: i, agent: "wren" };
     });
-    const { agents } = crewActivity(
-      [status("moss"), status("wren")],
-      [step("moss", 1), ...thoughts],
-    );
+    const { agents } = crewActivity([status("moss")], [step("moss", 1), ...thoughts]);
     expect(stamps(agents[0]?.steps ?? [])).toEqual([1]);
-    expect(agents[1]?.thought).toBe("99");
   });
 
-  it.each<[string, string[], string | null, string]>([
-    ["the first that runs", ["moss", "wren"], "wren", "moss"],
-    ["that did the latest step, when none runs", [], "wren", "wren"],
-    ["the first, when none has done anything", [], null, "desk"],
-  ])("names as the agent %s", (_, running, latest, expected) => {
+  it("shows the thought of the current run, and none of an earlier one", () => {
+    const lines: CrewLine[] = [
+      { thought: "long ago", ts: 1, agent: "moss" },
+      { run: "done", ts: 2, agent: "moss", seconds: 1, usd: null, note: "" },
+    ];
+    const thought = (more: Partial<MemberStatus>) =>
+      crewActivity([status("moss", more)], lines).agents[0]?.thought;
+    expect(thought({ state: "running", thought: null })).toBe(null);
+    expect(thought({ state: "running", thought: "now" })).toBe("now");
+    for (const state of ["waiting", "backing_off", "checking", "queued", "held"] as const) {
+      expect(thought({ state, thought: "long ago" })).toBe(null);
+    }
+    const keeper = keeperActivity(status("moss", { thought: "long ago" }), lines);
+    expect(keeper.thought).toBe(null);
+  });
+
+  it.each<[string, string[], string[], string]>([
+    ["the busiest that runs", ["moss", "wren"], ["wren", "wren", "moss", "desk"], "wren"],
+    ["of two as busy the latest", ["moss", "wren"], ["moss", "wren", "desk"], "wren"],
+    ["one that runs, though others did more", ["moss"], ["wren", "wren"], "moss"],
+    ["the first that runs, when none has done anything", ["moss", "wren"], [], "moss"],
+    ["that did the latest step, when none runs", [], ["desk", "desk", "wren"], "wren"],
+    ["the first, when none has done anything", [], [], "desk"],
+  ])("names as the agent %s", (_, running, did, expected) => {
     const all = ["desk", "moss", "wren"].map((name) =>
       status(name, { state: running.includes(name) ? "running" : "waiting" }),
     );
-    const lines = latest === null ? [] : [step("desk", 1), step(latest, 2)];
+    const lines = did.map((name, ts) => step(name, ts));
     expect(crewActivity(all, lines).agent?.name).toBe(expected);
   });
 
@@ -85,10 +101,7 @@ describe("the crew shape", () => {
 it("the singleton's shape has three keys", () => {
   const desk = status("desk", { state: "running", lifecycle: "wake" });
   const lines = Array.from({ length: 7 }, (_, i) => step("desk", i));
-  const { steps, ...rest } = keeperActivity(desk, [
-    ...lines,
-    { thought: "hm", ts: 8, agent: "desk" },
-  ]);
+  const { steps, ...rest } = keeperActivity({ ...desk, thought: "hm" }, lines);
   expect(stamps(steps)).toEqual([2, 3, 4, 5, 6]);
   expect(rest).toEqual({
     agent: { name: "desk", running: true, lifecycle: "wake" },
@@ -97,8 +110,8 @@ it("the singleton's shape has three keys", () => {
   expect(Object.keys(keeperActivity(desk, lines))).toEqual(["agent", "steps", "thought"]);
 });
 
-async function serve(activity: () => unknown = () => ({ agents: [] }), port = 0) {
-  const server = await serveActivity(port, activity);
+async function serve(activity: () => unknown = () => ({ agents: [] }), origins: string[] = []) {
+  const server = await serveActivity(0, activity, origins);
   onTestFinished(() => server.close());
   return server;
 }
@@ -107,6 +120,7 @@ interface Answer {
   status: number;
   body: string;
   type: string;
+  headers: Record<string, unknown>;
 }
 
 function ask(
@@ -121,7 +135,8 @@ function ask(
         body += text;
       });
       const type = response.headers["content-type"] ?? "";
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, body, type }));
+      const { statusCode: status = 0, headers } = response;
+      response.on("end", () => resolve({ status, body, type, headers }));
     })
       .on("error", reject)
       .end();
@@ -133,7 +148,7 @@ it("serves the current activity", async () => {
   let count = 0;
   const { port } = await serve(() => ({ count: ++count }));
   expect(port).toBeGreaterThan(0);
-  expect(await ask(port)).toEqual({
+  expect(await ask(port)).toMatchObject({
     ...{ status: 200, body: '{"count":1}\n', type: "application/json; charset=utf-8" },
   });
   expect((await ask(port, { path: "/_activity?since=1" })).body).toBe('{"count":2}\n');
@@ -161,6 +176,88 @@ it.each([
   expect((await ask(port, how)).status).toBe(status);
   expect(looks).toBe(status === 200 ? 1 : 0);
 });
+
+describe("a web page", () => {
+  const PAGE = "https://news.example";
+  const allowed = ({ headers }: Answer) =>
+    Object.entries(headers).filter(([name]) => name.startsWith("access-control-"));
+
+  it("may read it if its exact origin is named", async () => {
+    const { port } = await serve(() => ({}), [PAGE, "http://[::1]:3000"]);
+    const answer = await ask(port, { headers: { origin: PAGE } });
+    expect(answer).toMatchObject({ status: 200, headers: { vary: "Origin" } });
+    expect(allowed(answer)).toEqual([["access-control-allow-origin", PAGE]]);
+    expect(allowed(await ask(port))).toEqual([]);
+    expect(await ask(port, { path: "/x", headers: { origin: PAGE } })).toMatchObject({
+      status: 404,
+    });
+    const host = { host: "evil.example", origin: PAGE };
+    expect(await ask(port, { headers: host })).toMatchObject({ status: 403 });
+  });
+
+  it.each([
+    "https://news.example.evil.example",
+    "http://news.example",
+    "https://news.example:8443",
+    "https://sub.news.example",
+    "https://NEWS.example",
+    "https://evil.example",
+    "null",
+  ])("may not with the origin %s", async (origin) => {
+    const { port } = await serve(() => ({}), [PAGE]);
+    for (const method of ["GET", "OPTIONS"]) {
+      const answer = await ask(port, { method, headers: { origin } });
+      expect(answer.status).toBe(403);
+      expect(allowed(answer)).toEqual([]);
+    }
+  });
+
+  it("may not if none is named, and a page of this machine gets no right to read", async () => {
+    const { port } = await serve();
+    expect(await ask(port, { headers: { origin: PAGE } })).toMatchObject({ status: 403 });
+    const local = await ask(port, { headers: { origin: "http://localhost:3000" } });
+    expect(local.status).toBe(200);
+    expect(allowed(local)).toEqual([]);
+  });
+
+  it("gets an answer to its preflight, without a look at the crew", async () => {
+    let looks = 0;
+    const { port } = await serve(() => ++looks, [PAGE]);
+    const asks = { origin: PAGE, "access-control-request-method": "GET" };
+    const answer = await ask(port, { method: "OPTIONS", headers: asks });
+    expect(answer).toMatchObject({
+      ...{ status: 204, body: "" },
+      headers: {
+        "access-control-allow-origin": PAGE,
+        "access-control-allow-methods": "GET, HEAD",
+        vary: "Origin",
+      },
+    });
+    expect(answer.headers).not.toHaveProperty("access-control-allow-private-network");
+    const reach = { ...asks, "access-control-request-private-network": "true" };
+    expect((await ask(port, { method: "OPTIONS", headers: reach })).headers).toHaveProperty(
+      "access-control-allow-private-network",
+      "true",
+    );
+    const write = await ask(port, { method: "POST", headers: { origin: PAGE } });
+    expect(write.status).toBe(405);
+    expect(looks).toBe(0);
+  });
+});
+
+it.each([
+  ["https://news.example", true],
+  ["http://localhost:3000", true],
+  ["https://news.example/", false],
+  ["https://news.example/page", false],
+  ["https://news.example:443", false],
+  ["https://user@news.example", false],
+  ["*", false],
+  ["https://*.news.example/", false],
+  ["null", false],
+  ["news.example", false],
+  ["ftp://news.example", false],
+])("%s is an origin: %s", (text, expected) => expect(isOrigin(text)).toBe(expected));
 
 it("survives an unreadable state and malformed requests", async () => {
   let isBroken = true;

@@ -7,7 +7,6 @@ import { enginesSection } from "../engines/config-engine.ts";
 import { pricesSection } from "../engines/costs/config-costs.ts";
 import { type Gate, gateInMemory } from "../gate/gate.ts";
 import type { Context, Here } from "../operation/operation.ts";
-import { checkoutAbove } from "../platform/git/git.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "./activity.ts";
 import { Crew } from "./crew.ts";
 import { type CrewEvent, type CrewPorts, crewPort } from "./crew-ports.ts";
@@ -16,6 +15,7 @@ import { crewFromTable, type Manifest, type Member, parseManifest } from "./mani
 import { membersFrom } from "./member-definition.ts";
 import type { KeeperSettings } from "./member-status.ts";
 import { prepare } from "./prompt.ts";
+import { noticesAbout } from "./start-notices.ts";
 
 export interface CrewChoice {
   /** Absolute: the manifest of a crew, or the def of the singleton. */
@@ -28,7 +28,11 @@ export interface CrewChoice {
   /** Of the singleton. */
   intervalMs: number;
   mode: "plan" | "edit";
+  /** By a flag or a variable; else plan is only the default. */
+  isModeGiven: boolean;
   port: number | null;
+  /** Web pages that may read /_activity. */
+  origins: readonly string[];
   keeper: KeeperSettings;
 }
 
@@ -53,12 +57,14 @@ export async function crewFor(
     take: () => ports.take(state),
     readManifest: () => {
       const read = isSingleton ? singleton(choice) : readManifest(file, ports);
-      return { ...read, log: [...read.log, ...withoutHistory(read.members, folder, ports)] };
+      return { ...read, log: [...read.log, ...noticesAbout(read.members, choice, ports)] };
     },
     stampOf: (files) => files.map((one) => ports.stampOf(resolve(folder, one))).join(" "),
     watch: (act) => ports.watch([folder, join(state, "inbox")], act),
     endLeftover: ports.endTree,
-    serve: async () => (port === null ? null : ports.serve(port, () => activityOf(choice, ports))),
+    serve: async () =>
+      port === null ? null : ports.serve(port, () => activityOf(choice, ports), choice.origins),
+    hide: () => ports.excludeFromGit(state),
   });
 }
 
@@ -166,8 +172,8 @@ function activityOf({ state, isSingleton }: CrewChoice, ports: CrewPorts): unkno
  * The agent of `viv keeper up`: its flags are read as if they stood in a manifest. A mistake is
  * refused, because there is no other member to go on with.
  */
-function singleton({ file, mode, intervalMs, keeper }: CrewChoice): Manifest {
-  const flags = { ...keeper, mode, interval: intervalMs };
+function singleton({ file, mode, isModeGiven, intervalMs, keeper }: CrewChoice): Manifest {
+  const flags = { ...keeper, mode: isModeGiven ? mode : undefined, interval: intervalMs };
   const fields = Object.entries(flags).flatMap(([key, value]) => {
     const name = key.replaceAll("_", "-");
     return value === undefined ? [] : [{ name, shown: `--${name}`, value, line: 1 }];
@@ -184,25 +190,4 @@ function singleton({ file, mode, intervalMs, keeper }: CrewChoice): Manifest {
     throw new VivError("USAGE", sentence(problem ?? ""));
   }
   return { members: [member], log };
-}
-
-/**
- * A line for each working folder that is in no git repository. Its members run all the same: reading
- * harms nothing, and there are crews without a board. But changes there cannot be undone, and
- * `viv board` refuses such a folder.
- */
-function withoutHistory(members: readonly Member[], folder: string, ports: CrewPorts): string[] {
-  const found = new Map<string, string[]>();
-  for (const { name, workdir, mode, problem } of members) {
-    // The manifest's own folder is no choice of a member, unless it makes changes there.
-    if (problem !== null || (workdir === null && mode === "plan")) continue;
-    const place = resolve(folder, workdir ?? ".");
-    if (ports.isFolder(place)) found.set(place, [...(found.get(place) ?? []), name]);
-  }
-  return [...found].flatMap(([place, names]) => {
-    if (checkoutAbove(place) !== null) return [];
-    const work = `${names.join(", ")} ${names.length === 1 ? "works" : "work"} in ${place}`;
-    const effect = "changes there cannot be undone, and viv board does not work";
-    return [`${work}, which is not in a git repository: ${effect}; to make it one: git init`];
-  });
 }

@@ -3,7 +3,7 @@ import { parseOptionalDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import type { Context, Env, Here } from "../operation/operation.ts";
 import { type CrewChoice, readManifest } from "./assemble.ts";
-import { type CrewSettings, crewSection } from "./config.ts";
+import { AN_ORIGIN, type CrewSettings, crewSection, isOrigin } from "./config.ts";
 import { type CrewPorts, crewPort } from "./crew-ports.ts";
 import { DEFAULT_INTERVAL_MS, MODES } from "./member-definition.ts";
 import type { KeeperSettings } from "./member-status.ts";
@@ -56,7 +56,14 @@ function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null
   const base = wanted.state === undefined ? (config?.folder ?? cwd) : cwd;
   const state = start.state === null ? join(dirname(file), ".crew") : resolve(base, start.state);
   const keeper = wanted.kind === "keeper" ? keeperFrom(wanted, cwd) : {};
-  return { ...start, file, state, port: wanted.port ?? settings?.port ?? null, keeper };
+  const port = wanted.port ?? settings?.port ?? null;
+  const origins = wanted.origins?.map(assertOrigin) ?? settings?.origins ?? [];
+  return { ...start, file, state, port, origins, keeper };
+}
+
+function assertOrigin(text: string): string {
+  if (isOrigin(text)) return text;
+  throw new VivError("USAGE", `--origins ${JSON.stringify(text)} must be ${AN_ORIGIN}.`);
 }
 
 /** Paths on the command line are relative to where it is typed, not to the def. */
@@ -97,6 +104,7 @@ export function crewStart(input: StartInput) {
   if (chosen === null) return null;
   const file: CrewSettings = config?.settings ?? {};
   const whole = (name: string, least: number) => wholeFrom(env, name, least);
+  const mode = modeFrom("--mode", wanted.mode) ?? modeFrom("WB_KEEPER_MODE", env.WB_KEEPER_MODE);
   return {
     ...chosen,
     state: wanted.state ?? file.state ?? null,
@@ -108,8 +116,8 @@ export function crewStart(input: StartInput) {
       file.maxConcurrent ??
       MAX_CONCURRENT,
     intervalMs: intervalMs ?? whole("WB_KEEPER_INTERVAL_MS", 1) ?? DEFAULT_INTERVAL_MS,
-    mode:
-      modeFrom("--mode", wanted.mode) ?? modeFrom("WB_KEEPER_MODE", env.WB_KEEPER_MODE) ?? "plan",
+    mode: mode ?? "plan",
+    isModeGiven: mode !== undefined,
   };
 }
 

@@ -101,7 +101,7 @@ describe("an outcome", () => {
       waited.push((fake.emitted("next").at(-1)?.after_ms ?? 0) / SECOND);
       await fake.pass((waited.at(-1) as number) * SECOND);
     }
-    expect(waited).toEqual([90, 120, 240, 480, 960, 1800, 1800, 90, 90]);
+    expect(waited).toEqual([180, 360, 720, 1440, 1800, 1800, 1800, 90, 180]);
     expect(fake.status("moss").streak).toBe(1);
   });
 
@@ -110,13 +110,13 @@ describe("an outcome", () => {
     await fake.pass(0);
     for (let i = 0; i < 3; i++) {
       await fake.run("moss").end("no_work");
-      await fake.pass(4 * MINUTE);
+      await fake.pass(8 * MINUTE);
     }
     expect(fake.status("moss").streak).toBe(3);
     fake.up(member("moss", "moss.org", ":INTERVAL: 1m\n"), { graceMs: 0, staggerMs: 0 });
     await fake.pass(0);
     await fake.run("moss").end("no_work");
-    expect(fake.emitted("next").at(-1)?.after_ms).toBe(8 * MINUTE);
+    expect(fake.emitted("next").at(-1)?.after_ms).toBe(16 * MINUTE);
   });
 
   it("in continuous mode is followed by a breather that counts from its end", async () => {
@@ -130,12 +130,45 @@ describe("an outcome", () => {
     expect(fake.countOf("moss")).toBe(2);
   });
 
-  it.each(["failed", "killed"] as const)("%s is followed by the interval", async (outcome) => {
+  it("of no work is shown as backing off only where the next tick is later than its interval", async () => {
+    const shown = async (interval: string) => {
+      const fake = solo(`:INTERVAL: ${interval}\n`);
+      await fake.pass(0);
+      await fake.run("moss").end("no_work", "NO-WORK");
+      const { state, next_tick, last_run } = fake.status("moss");
+      const minutes = (Date.parse(next_tick ?? "") - Date.parse(last_run ?? "")) / MINUTE;
+      return { state, minutes };
+    };
+    expect(await shown("15m")).toEqual({ state: "backing_off", minutes: 30 });
+    expect(await shown("45m")).toEqual({ state: "waiting", minutes: 45 });
+  });
+
+  it.each([
+    ["failed", "it failed 5 times in a row: exit 3"],
+    ["killed", "it was killed 5 times in a row: exit 3"],
+  ] as const)("%s is tried again ever later; the fifth in a row parks it", async (outcome, why) => {
     const fake = solo();
     await fake.pass(0);
-    await fake.run("moss").end(outcome, "why");
-    expect(fake.status("moss")).toMatchObject({ state: "waiting", outcome, note: "why" });
-    expect(fake.emitted("next").at(-1)?.after_ms).toBe(10 * MINUTE);
+    const waited: number[] = [];
+    for (let i = 0; i < 5; i++) {
+      await fake.run("moss").end(outcome, "exit 3");
+      if (i === 4) break;
+      expect(fake.status("moss")).toMatchObject({ state: "backing_off", outcome, note: "exit 3" });
+      const { after_ms = 0 } = fake.emitted("next").at(-1) ?? {};
+      waited.push(after_ms / MINUTE);
+      await fake.pass(after_ms);
+    }
+    expect(waited).toEqual([20, 40, 80, 160]);
+    expect(fake.status("moss")).toMatchObject({ state: "parked", next_tick: null });
+    expect(fake.emitted("parked")[0]?.note).toBe(
+      `${why}; correct that, then: viv crew resume moss`,
+    );
+    await fake.pass(HOUR);
+    expect(fake.countOf("moss")).toBe(5);
+    expect(await fake.ask({ cmd: "resume", name: "moss" })).toMatchObject({ ok: true });
+    await fake.pass(0);
+    await fake.run("moss").end("done");
+    expect(fake.status("moss")).toMatchObject({ state: "waiting", crashes: 0 });
   });
 
   it("crashed is followed by 1, 2, 4 and 8 seconds; the fifth in a row parks it", async () => {
@@ -260,7 +293,7 @@ describe("money", () => {
     await fake.pass(0);
     await fake.run("moss").end("no_work", "", 0.75);
     await fake.run("wren").end("done");
-    await fake.pass(MINUTE);
+    await fake.pass(2 * MINUTE);
     await fake.run("moss").hold("the budget of the day is used up", null, 0.5);
     expect(fake.status("moss")).toMatchObject({
       ...{ state: "held", cost_today: 1.25, streak: 1, crashes: 0, outcome: "no_work", run: null },
@@ -348,7 +381,7 @@ describe("money", () => {
     await fake.pass(0);
     fake.run("moss").hooks.onSpent(0.25);
     await fake.run("moss").throw(new Error("EIO"));
-    expect(fake.status("moss")).toMatchObject({ state: "backing_off", cost_today: 0.25 });
+    expect(fake.status("moss")).toMatchObject({ state: "waiting", cost_today: 0.25 });
     expect(fake.status("moss")).not.toHaveProperty("run_usd");
   });
 

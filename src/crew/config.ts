@@ -12,9 +12,13 @@ export interface CrewSettings {
   state?: string;
   /** Of /_activity. */
   port?: number;
+  /** Web pages that may read it. */
+  origins?: string[];
 }
 
-const KEYS = ["stagger", "grace", "max_concurrent", "state", "port"];
+const KEYS = ["stagger", "grace", "max_concurrent", "state", "port", "origins"];
+
+export const AN_ORIGIN = "an origin, like https://news.example: no path, no *";
 
 /** `[crew]` of viv.toml. Its mistakes are in the crew's log: see manifest.ts. */
 export const crewSection: Section<CrewSettings | undefined> = (top) => {
@@ -41,6 +45,13 @@ export function settingsFrom(
       settings.maxConcurrent = read(wholeFrom(value, 1), "a whole number, at least 1");
     } else if (name === "port") {
       settings.port = read(wholeFrom(value, 0, 65_535), "a port, 0 for any free one");
+    } else if (name === "origins") {
+      const all = Array.isArray(value) ? value : [value];
+      const areOrigins = all.every((one) => typeof one === "string" && isOrigin(one));
+      settings.origins = read(
+        areOrigins ? (all as string[]) : undefined,
+        `a list, each ${AN_ORIGIN}`,
+      );
     } else if (name === "state") {
       const isPath = typeof value === "string" && value.trim() !== "" && !value.includes("\0");
       settings.state = read(isPath ? value : undefined, "the path of a directory");
@@ -68,4 +79,10 @@ function durationFrom(value: unknown): number | undefined {
     if (isVivError(error, "INVALID")) return undefined;
     throw error;
   }
+}
+
+/** As a browser sends it: a scheme, a host, a port unless it is the usual one; nothing behind. */
+export function isOrigin(text: string): boolean {
+  const url = /^https?:\/\/[^/]+$/.test(text) && URL.canParse(text) ? new URL(text) : null;
+  return url !== null && url.origin === text;
 }

@@ -21,6 +21,8 @@ export interface CrewPorts {
   /** Of the whole machine: needed besides the crew's own slot. */
   machineGate: Pick<Gate, "acquire">;
   engine(name: Engine["name"], state: string): Promise<Engine>;
+  /** Why a program, by its path or its name in PATH, cannot be started; null when it can. */
+  whyNotInstalled(program: string): string | null;
   filesIn(state: string): CrewFiles;
   /** Locks a state folder. Null when another process has it, else a check whether it is still ours. */
   take(state: string): Promise<(() => boolean) | null>;
@@ -38,7 +40,9 @@ export interface CrewPorts {
   watch(folders: readonly string[], act: () => void): () => void;
   /** Kills it. Returns the pids that are still there. */
   endTree(tree: ClaimTree): Promise<number[]>;
-  serve(port: number, activity: () => unknown): Promise<ActivityServer>;
+  serve(port: number, activity: () => unknown, origins: readonly string[]): Promise<ActivityServer>;
+  /** Has git ignore a folder. The line that was added and the file it is in; null: no need. */
+  excludeFromGit(folder: string): Promise<{ file: string; line: string } | null>;
   newMark(): string;
 }
 

@@ -29,6 +29,8 @@ export interface CrewHost extends Omit<MemberContext, "ranFiles"> {
   /** Ends the run of a supervisor that died. Returns the pids that are still there. */
   endLeftover(tree: ClaimTree): Promise<number[]>;
   serve?(): Promise<ActivityServer | null>;
+  /** Has git ignore the state folder. The added line and its file; null: no need. */
+  hide?(): Promise<{ file: string; line: string } | null>;
 }
 
 /** The run of a supervisor that died. */
@@ -84,6 +86,7 @@ export class Crew {
   /** Until it is stopped. Rejects when another supervisor has the state folder, or the manifest has no members. */
   async run(): Promise<void> {
     await this.take();
+    await this.#hide();
     const server = await this.#host.serve?.();
     try {
       await this.begin(server?.port);
@@ -92,6 +95,18 @@ export class Crew {
       this.#host.emit({ kind: "finished" });
     } finally {
       await server?.close();
+    }
+  }
+
+  /** Clocks and logs of a crew are no part of the repository that it works in. */
+  async #hide(): Promise<void> {
+    try {
+      const added = await this.#host.hide?.();
+      if (!added) return;
+      const text = `git ignores the crew's state from now on: ${added.line} was added to ${added.file}`;
+      this.#host.emit({ kind: "log", text });
+    } catch (error) {
+      this.#warn(`git will list ${this.#host.files.folder}: ${(error as Error).message}`);
     }
   }
 

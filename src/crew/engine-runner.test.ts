@@ -104,7 +104,11 @@ const PRICES: PriceTable = new Map([
   ["m", { input: 1, output: 1, long: { above: 200_000, input: 2, output: 2 } }],
 ]);
 
-function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
+function scene(
+  engine: Engine = execEngine,
+  prices: PriceTable = new Map(),
+  whyNotInstalled: (program: string) => string | null = () => null,
+) {
   const processes: FakeProcess[] = [];
   const clock = { now: NOW };
   const steps = newFolder();
@@ -127,6 +131,7 @@ function scene(engine: Engine = execEngine, prices: PriceTable = new Map()) {
       followLogs,
       timers: { after: () => () => {} },
       newMark: () => `mark-${processes.length}`,
+      whyNotInstalled,
     },
     {
       prepare: (member) => ({ member, lifecycle: null, prompt: () => "" }),
@@ -300,6 +305,28 @@ describe("a vendor", () => {
     expect(runner.heldBy(rich, 1)).toEqual({
       ...{ note: "its $1 of today are used up", until: Date.parse("2026-11-16T00:00:00Z") },
     });
+  });
+});
+
+describe("the program of an engine", () => {
+  const missing = (program: string) => `there is no program ${program} in PATH`;
+
+  it("that is missing is a mistake of the member, with the places where it may appear", () => {
+    const { runner } = scene(execEngine, new Map(), missing);
+    const prepared = () => runner.prepare({ ...SINGLETON, engine: "codex" });
+    expect(prepared).toThrow(
+      "its engine codex cannot start: there is no program codex in PATH ([engines.codex] in viv.toml)",
+    );
+    expect(prepared).toThrow(
+      expect.objectContaining({ code: "INVALID", details: { paths: ["/bin/codex"] } }),
+    );
+  });
+
+  it("is not looked for where viv or the shell runs it", () => {
+    const { runner } = scene(execEngine, new Map(), missing);
+    for (const engine of ["exec", "llm", "script"] as const) {
+      expect(runner.prepare({ ...SINGLETON, engine }).member.engine).toBe(engine);
+    }
   });
 });
 

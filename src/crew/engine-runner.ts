@@ -1,4 +1,4 @@
-import { join } from "node:path";
+import { delimiter, isAbsolute, join, resolve } from "node:path";
 import type { ClaimTree } from "../base/clock.ts";
 import { VivError } from "../base/errors.ts";
 import { closingFor } from "../engines/accounts/account-policy.ts";
@@ -12,11 +12,18 @@ import type { CrewPorts, Prepared, RunEnd, RunHooks, Runner } from "./crew-ports
 import type { Member } from "./manifest.ts";
 import { type CrewLine, questionFileOf, type TickOutcome } from "./member-status.ts";
 import { StepFeed } from "./steps-file.ts";
-import { isNoWork } from "./tick.ts";
+import { noWorkIn } from "./tick.ts";
 
 type RunnerPorts = Pick<
   CrewPorts,
-  "machine" | "timers" | "handlers" | "accounts" | "engine" | "followLogs" | "newMark"
+  | "machine"
+  | "timers"
+  | "handlers"
+  | "accounts"
+  | "engine"
+  | "followLogs"
+  | "newMark"
+  | "whyNotInstalled"
 >;
 
 export interface RunnerOptions {
@@ -57,8 +64,20 @@ export class EngineRunner implements Runner {
   }
 
   prepare(member: Member): Prepared {
-    this.#options.cwdOf(member); // throws for a missing one
+    this.#assertInstalled(member, this.#options.cwdOf(member)); // which throws for a missing one
     return this.#options.prepare(member);
+  }
+
+  /** Of the vendors' engines: the others are part of viv, or a shell. */
+  #assertInstalled({ engine }: Member, cwd: string): void {
+    if (engine === "exec" || engine === "llm" || engine === "script") return;
+    const binary = this.#options.defaults.get(engine)?.binary ?? engine;
+    const why = this.#ports.whyNotInstalled(binary.includes("/") ? resolve(cwd, binary) : binary);
+    if (why === null) return;
+    const places = (this.#options.env.PATH ?? "").split(delimiter).filter(isAbsolute);
+    const paths = binary.includes("/") ? [binary] : places.map((place) => join(place, binary));
+    const message = `its engine ${engine} cannot start: ${why} ([engines.${engine}] in viv.toml)`;
+    throw new VivError("INVALID", message, { paths });
   }
 
   async isDue(
@@ -255,8 +274,9 @@ export class EngineRunner implements Runner {
     }
     if (end.kind === "proceed") {
       if (account !== null) await this.#ports.accounts.succeeded(account, began);
-      const note = result.text.trim().split("\n")[0] ?? "";
-      return ended(isNoWork(result.text) ? "no_work" : "done", note);
+      const idle = noWorkIn(result.text);
+      if (idle !== null) return ended("no_work", idle);
+      return ended("done", result.text.trim().split("\n")[0] ?? "");
     }
     return ended("failed", end.kind === "failed" ? end.report.note : "it was cut off");
   }

@@ -46,6 +46,7 @@ describe("a manifest", () => {
         runIf: null,
         budgetUsdDay: null,
         priority: "normal",
+        isModeGiven: false,
         isContinuous: false,
         problem: null,
         line: 2,
@@ -53,6 +54,10 @@ describe("a manifest", () => {
       expect.objectContaining({ name: "moss", index: 1, intervalMs: 15 * 60_000, line: 7 }),
     ]);
     expect(org(NEWSROOM.replaceAll("\n", "\r\n"))).toEqual(manifest);
+  });
+
+  test("needs no interval: an hour", () => {
+    expect(moss(":DEF: d.org").members).toMatchObject([{ intervalMs: 3_600_000, problem: null }]);
   });
 
   test("is the same in TOML", () => {
@@ -228,12 +233,20 @@ describe("a [crew] of viv.toml", () => {
   const read = (text: string) => toml(`run = "x"\n${text}`);
 
   test("has settings beside its members", () => {
-    const values = { stagger: "100ms", grace: 0, "Max-Concurrent": 3, state: "s", port: 0 };
+    const origins = ["https://news.example"];
+    const values = {
+      stagger: "100ms",
+      grace: 0,
+      "Max-Concurrent": 3,
+      state: "s",
+      port: 0,
+      origins,
+    };
     const crew = { ...values, moss: { def: "d" } };
     const manifest = crewFromTable(crew, { file: "viv.toml", places: placesOf("") });
     expect(manifest).toMatchObject({ members: [{ name: "moss", def: "d" }], log: [] });
     expect(settingsFrom(new Map(Object.entries(values)), () => {})).toEqual({
-      ...{ staggerMs: 100, graceMs: 0, maxConcurrent: 3, state: "s", port: 0 },
+      ...{ staggerMs: 100, graceMs: 0, maxConcurrent: 3, state: "s", port: 0, origins },
     });
   });
 
@@ -243,6 +256,10 @@ describe("a [crew] of viv.toml", () => {
     ["[crew]\nmax_concurrent = 0", "max_concurrent must be a whole number, at least 1"],
     ["[crew]\nport = 70000", "port must be a port"],
     ['[crew]\nstate = ""', "state must be the path of a directory"],
+    [
+      '[crew]\norigins = ["*"]',
+      "origins must be a list, each an origin, like https://news.example",
+    ],
     ["[crew]\nstager = 1", 'unknown key "stager" in [crew]; did you mean stagger?'],
     ["[crew]\nmoss = 1", 'unknown key "moss" in [crew]; a member is a table, like [crew.moss].'],
   ])("%j is logged, and the default counts", (text, message) => {

@@ -19,6 +19,8 @@ export interface Member {
   /** Of the engine exec. */
   command: string | null;
   mode: (typeof MODES)[number];
+  /** Its mode is written down: plan is a decision then, and not only the default. */
+  isModeGiven: boolean;
   /** Null: the manifest's folder. */
   workdir: string | null;
   runIf: string | null;
@@ -145,6 +147,7 @@ function memberFrom(raw: RawMember, index: number, warn: Warn): Member | null {
     model: text("MODEL"),
     command,
     mode: choice("MODE", MODES) ?? "plan",
+    isModeGiven: written(fields.get("MODE")) !== "",
     workdir: text("WORKDIR"),
     runIf: text("RUN-IF"),
     budgetUsdDay: read("BUDGET-USD-DAY", "must be a number of dollars, more than zero", usdFrom),

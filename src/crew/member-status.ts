@@ -7,7 +7,8 @@ import type { ClaimTree, ProcessIdentity } from "../base/clock.ts";
  * - checking: its RUN-IF runs.
  * - queued: at the gate.
  * - running: its engine runs.
- * - backing_off: it found nothing to do, or crashed; its next tick is later than its interval.
+ * - backing_off: it found nothing to do or failed, and its next tick is later than its interval; or it
+ *   crashed, and is started again after a pause.
  * - held: its account is closed, or its budget used up.
  * - paused: by hand. parked: until a mistake is corrected. stopped: together with the crew.
  */
@@ -41,6 +42,7 @@ export interface MemberStatus {
   next_tick: string | null;
   /** Ticks in a row that found nothing to do. */
   streak: number;
+  /** Bad ends in a row: crashed, failed or killed. */
   crashes: number;
   lifecycle: string | null;
   /** Ticks that its RUN-IF saved, in all. */

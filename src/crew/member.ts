@@ -5,7 +5,14 @@ import type { MemberContext, Prepared, RunEnd } from "./crew-ports.ts";
 import type { Member } from "./manifest.ts";
 import type { CrewLine, MemberState, TickOutcome } from "./member-status.ts";
 import { iso, StatusWriter } from "./status-writer.ts";
-import { BREATHER_MS, firstDelay, lastRunFrom, MOST_CRASHES, nextDelay } from "./tick.ts";
+import {
+  BREATHER_MS,
+  firstDelay,
+  isBackingOff,
+  lastRunFrom,
+  MOST_BAD_ENDS,
+  nextDelay,
+} from "./tick.ts";
 
 export interface Pace {
   graceMs: number;
@@ -17,6 +24,10 @@ const LOGGED_AT_ONCE = 60;
 const LOG_EVERY_MS = 200;
 /** A held member looks again at least this often. */
 const LOOK_AGAIN_MS = 60_000;
+const BAD_ENDS: Partial<Record<TickOutcome, string>> = {
+  crashed: "crashed",
+  killed: "was killed",
+};
 
 /**
  * One standing agent: its clock, its state files, and one tick after the other. The singleton and
@@ -81,7 +92,7 @@ export class CrewMember {
     } catch (error) {
       // Other errors may have passed when its turn comes.
       if (!isVivError(error, "INVALID")) return false;
-      this.#park(messageOf(error), pathIn(error));
+      this.#park(messageOf(error), pathsIn(error));
       return true;
     }
   }
@@ -342,17 +353,17 @@ export class CrewMember {
     this.#moveOn(prepared, outcome);
     status.outcome = outcome;
     status.streak = outcome === "no_work" ? status.streak + 1 : 0;
-    status.crashes = outcome === "crashed" ? status.crashes + 1 : 0;
+    status.crashes = outcome === "done" || outcome === "no_work" ? 0 : status.crashes + 1;
     const { streak, crashes } = status;
-    if (crashes >= MOST_CRASHES) {
-      this.#park(`it crashed ${counted(crashes, "time")} in a row: ${note}`);
+    if (crashes >= MOST_BAD_ENDS && !this.#isStopped) {
+      const why = `it ${BAD_ENDS[outcome] ?? "failed"} ${counted(crashes, "time")} in a row: ${note}`;
+      this.#park(`${why}; correct that, then: viv crew resume ${this.name}`);
       return outcome;
     }
     const { isContinuous } = this.#member;
-    const baseMs = this.#baseMs;
-    const delay = nextDelay({ outcome, baseMs, streak, crashes, tookMs, isContinuous });
-    const isLate = outcome === "no_work" || outcome === "crashed";
-    this.#schedule(delay, outcome, isLate ? "backing_off" : "waiting", note);
+    const ended = { outcome, baseMs: this.#baseMs, streak, crashes, tookMs, isContinuous };
+    const state = isBackingOff(ended) ? "backing_off" : "waiting";
+    this.#schedule(nextDelay(ended), outcome, state, note);
     return outcome;
   }
 
@@ -388,10 +399,10 @@ export class CrewMember {
     return null;
   }
 
-  #park(note: string, file?: string): void {
+  #park(note: string, more: readonly string[] = []): void {
     const { def, lifecycle, workdir } = this.#member;
     this.#cancelTimer();
-    const files = [def, lifecycle, workdir, file].flatMap((one) => one ?? []);
+    const files = [def, lifecycle, workdir, ...more].flatMap((one) => one ?? []);
     this.#parkedOver = { files, stamp: this.#context.stampOf(files) };
     this.#status.show("parked", note);
     this.#context.emit({ kind: "parked", name: this.name, note });
@@ -404,10 +415,10 @@ export class CrewMember {
     if (this.#isStopped) return;
     const message = messageOf(error);
     if (this.#abort.signal.aborted) this.#schedule(this.#firstDelay(), "called off");
-    else if (isVivError(error, "INVALID")) this.#park(message, pathIn(error));
+    else if (isVivError(error, "INVALID")) this.#park(message, pathsIn(error));
     else {
       this.#warn(message);
-      this.#schedule(this.#baseMs, "trouble", "backing_off", message);
+      this.#schedule(this.#baseMs, "trouble", "waiting", message);
     }
   }
 
@@ -435,6 +446,8 @@ function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-function pathIn({ details }: VivError): string | undefined {
-  return typeof details?.path === "string" ? details.path : undefined;
+/** The files that may appear or be corrected. */
+function pathsIn({ details }: VivError): string[] {
+  const { path, paths = path } = details ?? {};
+  return [paths].flat().filter((one) => typeof one === "string");
 }

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
-import { count, events, flag, text } from "../operation/fields.ts";
+import { count, events, flag, list, text } from "../operation/fields.ts";
 import {
   type Context,
   defineOperation,
@@ -26,12 +26,14 @@ const port = z.optional(
   z.int().check(z.gte(0), z.lte(65535)).check(z.describe("port of /_activity; 0: any")),
 );
 
+const origins = list("web origins that may read /_activity, like https://news.example");
+
 const input = z.strictObject({
   manifest: text("the crew's manifest, org or TOML (default: WB_CREW_DEF, or [crew] in viv.toml)"),
   grace,
   stagger: text("delay between the first ticks of two members (default: 30s)"),
   max_concurrent: count("slots of the crew's gate (default: 2)"),
-  port,
+  ...{ port, origins },
   state: text("state folder (default: .crew beside the manifest)"),
 });
 
@@ -62,7 +64,7 @@ const keeperInput = z.strictObject({
   run_if: text("shell command run before each tick; nonzero skips the tick"),
   budget_usd_day: text("dollars per UTC day"),
   continuous: flag("pause 45s after each run instead of the interval"),
-  port,
+  ...{ port, origins },
   state: text("state folder (default: .crew beside the def)"),
 });
 

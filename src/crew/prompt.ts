@@ -1,5 +1,5 @@
 import { dirname, extname, resolve } from "node:path";
-import { VivError } from "../base/errors.ts";
+import { isVivError, VivError } from "../base/errors.ts";
 import { fenceFor } from "../base/text.ts";
 import { scanOrg } from "../org/org.ts";
 import type { LifecycleTick, Prepared } from "./crew-ports.ts";
@@ -34,8 +34,25 @@ export function prepare(host: PrepareHost, member: Member): Prepared {
   };
 }
 
+/** What a member is told in every run; "" when a file cannot be read, for which it is parked. */
+export function instructionsOf(
+  host: Pick<PrepareHost, "folder" | "readText">,
+  member: Member,
+): string {
+  const path = resolve(host.folder, member.def);
+  try {
+    const def = read(host, path, "its def");
+    return [...lawsOf(host, path, def, new Set([path])), def].join("\n\n");
+  } catch (error) {
+    if (isVivError(error, "INVALID")) return "";
+    throw error;
+  }
+}
+
+type Reader = Pick<PrepareHost, "readText">;
+
 /** Shared files come first, each once, theirs before them. */
-function lawsOf(host: PrepareHost, path: string, text: string, seen: Set<string>): string[] {
+function lawsOf(host: Reader, path: string, text: string, seen: Set<string>): string[] {
   return sharedOf(text, extname(path) === ".org" ? "org" : "markdown").flatMap((name) => {
     const shared = resolve(dirname(path), name);
     if (seen.has(shared)) return [];
@@ -63,7 +80,7 @@ function lifecycleOf(
   };
 }
 
-function read(host: PrepareHost, path: string, what: string): string {
+function read(host: Reader, path: string, what: string): string {
   try {
     return host.readText(path);
   } catch (cause) {

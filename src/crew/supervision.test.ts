@@ -37,7 +37,7 @@ describe("the gate", () => {
     await fake.pass(30);
     await fake.run("a").throw(new Error("boom"));
     expect(fake.running).toEqual(["b"]);
-    expect(fake.status("a")).toMatchObject({ state: "backing_off", note: "boom", run: null });
+    expect(fake.status("a")).toMatchObject({ state: "waiting", note: "boom", run: null });
     fake.broken = (_, name) => name === "b" || typeof name === "object";
     await fake.run("b").end("done");
     fake.broken = undefined;
@@ -152,7 +152,7 @@ describe("supervision", () => {
     hooks.onLine({ thought: "hm", ts: 1, agent: "wren" });
     await fake.run("wren").end("no_work");
     fake.broken = undefined;
-    await fake.pass(MINUTE);
+    await fake.pass(2 * MINUTE);
     expect(fake.countOf("wren")).toBe(2);
     expect(fake.status("wren")).toMatchObject({ outcome: "no_work", streak: 1 });
     expect(fake.emitted("trouble").length).toBeGreaterThanOrEqual(3);

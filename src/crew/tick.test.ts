@@ -6,10 +6,11 @@ import {
   BREATHER_MS,
   type EndedTick,
   firstDelay,
-  isNoWork,
+  isBackingOff,
   lastRunFrom,
-  MOST_CRASHES,
+  MOST_BAD_ENDS,
   nextDelay,
+  noWorkIn,
 } from "./tick.ts";
 
 const SECOND = 1_000;
@@ -40,21 +41,33 @@ describe("the next tick", () => {
   const next = (tick: Partial<EndedTick>) =>
     nextDelay({ outcome: "done", baseMs: BASE, streak: 0, crashes: 0, tookMs: 0, ...tick });
 
-  test.each(["done", "failed", "killed"] as const)("after %s: the base", (outcome) => {
-    expect(next({ outcome })).toBe(BASE);
-    expect(next({ outcome, tookMs: 4 * MINUTE })).toBe(11 * MINUTE);
-    expect(next({ outcome, tookMs: BASE })).toBe(0);
-    expect(next({ outcome, tookMs: BASE + 1 })).toBe(0);
+  test("after done: the base", () => {
+    expect(next({})).toBe(BASE);
+    expect(next({ tookMs: 4 * MINUTE })).toBe(11 * MINUTE);
+    expect(next({ tookMs: BASE })).toBe(0);
+    expect(next({ tookMs: BASE + 1 })).toBe(0);
   });
 
-  test("after no work: ever later, up to half an hour, never before the base", () => {
+  test("after no work: later from the first time on, up to half an hour, never before the base", () => {
     const series = (baseMs: number) =>
       [1, 2, 3, 4, 5, 6, 7, 5000].map(
         (streak) => next({ outcome: "no_work", baseMs, streak }) / MINUTE,
       );
     expect(series(SECOND)).toEqual([1, 2, 4, 8, 16, 30, 30, 30]);
-    expect(series(BASE)).toEqual([15, 15, 15, 15, 16, 30, 30, 30]);
+    expect(series(5 * MINUTE)).toEqual([10, 20, 30, 30, 30, 30, 30, 30]);
+    expect(series(BASE)).toEqual([30, 30, 30, 30, 30, 30, 30, 30]);
+    expect(series(20 * MINUTE)).toEqual([30, 30, 30, 30, 30, 30, 30, 30]);
     expect(series(60 * MINUTE)).toEqual([60, 60, 60, 60, 60, 60, 60, 60]);
+  });
+
+  test.each(["failed", "killed"] as const)("after %s: twice the base, doubled again", (outcome) => {
+    const series = (baseMs: number) =>
+      [1, 2, 3, 4].map((crashes) => next({ outcome, baseMs, crashes }) / MINUTE);
+    expect(series(BASE)).toEqual([30, 60, 120, 240]);
+    expect(series(60 * MINUTE)).toEqual([120, 240, 360, 360]);
+    expect(series(24 * 60 * MINUTE)).toEqual([1440, 1440, 1440, 1440]);
+    expect(series(1).map((minutes) => minutes * 60)).toEqual([1, 2, 4, 8]);
+    expect(next({ outcome, crashes: 1, tookMs: 4 * MINUTE })).toBe(26 * MINUTE);
   });
 
   test("after a crash: ever longer pauses, whatever its interval is", () => {
@@ -62,13 +75,13 @@ describe("the next tick", () => {
       next({ outcome: "crashed", crashes, tookMs: MINUTE }),
     );
     expect(pauses.map((ms) => ms / SECOND)).toEqual([1, 2, 4, 8, 256, 300, 300]);
-    expect(MOST_CRASHES).toBe(5);
+    expect(MOST_BAD_ENDS).toBe(5);
   });
 
   test("of a continuous one: a breather, from its end", () => {
     const continuous = { baseMs: BREATHER_MS, isContinuous: true, tookMs: 10 * MINUTE };
     expect(next(continuous)).toBe(45 * SECOND);
-    expect(next({ ...continuous, outcome: "no_work", streak: 3 })).toBe(4 * MINUTE);
+    expect(next({ ...continuous, outcome: "no_work", streak: 3 })).toBe(6 * MINUTE);
   });
 
   test("is never before now, and never later than it must be", () => {
@@ -85,7 +98,14 @@ describe("the next tick", () => {
       fc.property(tick, (one) => {
         const delay = nextDelay(one);
         expect(delay).toBeGreaterThanOrEqual(0);
-        expect(delay).toBeLessThanOrEqual(Math.max(one.baseMs, 30 * MINUTE));
+        const hours = one.outcome === "failed" || one.outcome === "killed" ? 6 : 0.5;
+        expect(delay).toBeLessThanOrEqual(Math.max(one.baseMs, hours * 60 * MINUTE));
+        // What is shown is what happens.
+        const asUsual = nextDelay({ ...one, outcome: "done" });
+        const isBeforeNow = one.tookMs >= one.baseMs && !one.isContinuous;
+        if (one.outcome !== "crashed" && !isBeforeNow) {
+          expect(isBackingOff(one)).toBe(delay > asUsual);
+        }
         if (one.outcome === "no_work") {
           const more = nextDelay({ ...one, streak: one.streak + 1 });
           expect(more).toBeGreaterThanOrEqual(delay);
@@ -96,14 +116,37 @@ describe("the next tick", () => {
 });
 
 test.each([
-  ["NO-WORK", true],
-  ["no-work: the board is empty", true],
-  [" \n\tNo-Work\n", true],
-  ["I found NO-WORK", false],
-  ["NO WORK", false],
-  ["", false],
-])("%j says there was nothing to do: %s", (text, expected) =>
-  expect(isNoWork(text)).toBe(expected),
+  ["NO-WORK", "NO-WORK"],
+  ["no-work: the board is empty", "no-work: the board is empty"],
+  [" \n\tNo-Work\n", "No-Work"],
+  ["NO-WORK\n\nTwo stories are claimed by wren.", "NO-WORK"],
+  ["**NO-WORK**: nothing is ASSIGNED", "**NO-WORK**: nothing is ASSIGNED"],
+  ["## NO-WORK", "## NO-WORK"],
+  ["I looked at the board.\nNO-WORK: nothing is ASSIGNED\n", "NO-WORK: nothing is ASSIGNED"],
+  ["Already up to date.\nchecked\nchecked again\nNO-WORK", "NO-WORK"],
+  [
+    "I looked at the board.\n\nNO-WORK: all claimed.\n\n- a: wren\n- b: hale",
+    "NO-WORK: all claimed.",
+  ],
+  ["I looked.\r\n\r\n**NO-WORK** — nothing\r\nto do", "**NO-WORK** — nothing"],
+  [
+    "I looked at the board.\nNO-WORK: nothing is ASSIGNED.\n- a: claimed by wren",
+    "NO-WORK: nothing is ASSIGNED.",
+  ],
+  ["NO-WORK\nAdvanced nothing, committed nothing.", "NO-WORK"],
+  ["WRITING: advanced hello-world\nNO-WORK: nothing in EDIT", null],
+  ["I've published a.\nNO-WORK: b and c are claimed", null],
+  ["The def ends with\n```\nNO-WORK: nothing\n```", null],
+  ["I found NO-WORK", null],
+  ["NO WORK", null],
+  ["", null],
+  ["Wrote the story.\nNO-WORK: is what wren had said\nCommitted it.", null],
+  ["Wrote the story.\nCommitted it.\n\nNO-WORK: was wrong yesterday.\n\nIt is in EDIT now.", null],
+  ["Fixed the def: it now ends with\n> NO-WORK: nothing to do", null],
+  ["The answer of moss was\n`NO-WORK: nothing`", null],
+  ["Done.\nNO-WORKING day tomorrow", null],
+])("%j reports that there was nothing to do: %j", (text, expected) =>
+  expect(noWorkIn(text)).toBe(expected),
 );
 
 describe("the last run", () => {

@@ -10,11 +10,13 @@ import type { TickOutcome } from "./member-status.ts";
  * - Continuous: it has no interval, only a breather, which begins when a tick ends.
  */
 export const BREATHER_MS = 45_000;
-/** As many crashes in a row park it. */
-export const MOST_CRASHES = 5;
+/** As many bad ends (crashed, failed, killed) in a row park it. */
+export const MOST_BAD_ENDS = 5;
 
 const NO_WORK_MS = { first: 60_000, longest: 30 * 60_000 };
 const CRASH_MS = { first: 1_000, longest: 5 * 60_000 };
+/** Later than this only with an interval that is longer itself. */
+const LONGEST_AFTER_FAILURE_MS = 6 * 3_600_000;
 
 interface FirstTick {
   graceMs: number;
@@ -38,7 +40,7 @@ export interface EndedTick {
   baseMs: number;
   /** Ticks in a row, with this one, that found nothing to do. */
   streak: number;
-  /** Crashes in a row, with this one. */
+  /** Bad ends in a row, with this one. */
   crashes: number;
   tookMs: number;
   isContinuous?: boolean;
@@ -46,16 +48,58 @@ export interface EndedTick {
 
 /** From the end of a tick to the start of the next. */
 export function nextDelay(tick: EndedTick): number {
-  const { outcome, baseMs, streak, crashes, tookMs, isContinuous = false } = tick;
-  if (outcome === "crashed") return growingPause(crashes, CRASH_MS);
-  const backoff = outcome === "no_work" ? growingPause(streak, NO_WORK_MS) : 0;
-  const delay = Math.max(baseMs, backoff);
-  return isContinuous ? delay : Math.max(0, delay - Math.max(0, tookMs));
+  const pause = pauseAfter(tick);
+  // A pause after a crash, and one of a continuous member, begins when the tick ends.
+  const isFromEnd = tick.outcome === "crashed" || (tick.isContinuous ?? false);
+  return isFromEnd ? pause : Math.max(0, pause - Math.max(0, tick.tookMs));
 }
 
-/** Whether the last text of a run reports that there was nothing to do. */
-export function isNoWork(text: string): boolean {
-  return /^\s*NO-WORK/i.test(text);
+/** Whether the next tick comes at another time than its clock alone would have it. */
+export function isBackingOff(tick: EndedTick): boolean {
+  return tick.outcome === "crashed" || pauseAfter(tick) > tick.baseMs;
+}
+
+/**
+ * A run without work and a failed one cost as much as any other, so both stretch the interval from
+ * the first time on; NO-WORK to at least a minute, doubled each time. A crash has no result and mostly
+ * costs nothing: its pauses are short.
+ */
+function pauseAfter({ outcome, baseMs, streak, crashes }: EndedTick): number {
+  const stretched = (times: number, longest: number) =>
+    Math.max(baseMs, growingPause(times, { first: 2 * baseMs, longest }));
+  switch (outcome) {
+    case "done":
+      return baseMs;
+    case "no_work":
+      return Math.max(stretched(streak, NO_WORK_MS.longest), growingPause(streak, NO_WORK_MS));
+    case "crashed":
+      return growingPause(crashes, CRASH_MS);
+    case "failed":
+    case "killed":
+      return Math.max(
+        stretched(crashes, LONGEST_AFTER_FAILURE_MS),
+        growingPause(crashes, CRASH_MS),
+      );
+  }
+}
+
+/** At the beginning of a line, plain or emphasised: a quotation within a sentence is none. */
+const NO_WORK_LINE = /^[#*_\s]*NO-WORK[*_]*(?:\s*[:.]|\s+[—–-]\s|\s*$)/i;
+/** A line that reports work: then NO-WORK is about something else. */
+const WORK_LINE =
+  /^[-*\s]*(?:[\w-]+:\s+)?(?:I(?:['’]ve| have)? )?(?:wrote|written|committed|advanced|published|bounced|opened|fixed|added|merged|created|updated|removed|pushed|researched|edited|implemented)\b/i;
+
+/**
+ * The line in which the last text of a run reports that there was nothing to do; null: it does not.
+ * The text begins with NO-WORK; or that is its last line, or stands behind a single opening line, and
+ * no other line reports work. Within a longer report it is a quotation.
+ */
+export function noWorkIn(text: string): string | null {
+  const lines = text.split("\n").flatMap((line) => line.trim() || []);
+  if (/^[#*_\s]*NO-WORK/i.test(lines[0] ?? "")) return lines[0] as string;
+  const found = [lines[1], lines.at(-1)].find((line) => NO_WORK_LINE.test(line ?? ""));
+  const isReport = lines.some((line) => line !== found && WORK_LINE.test(line));
+  return found === undefined || isReport ? null : found;
 }
 
 /** Ten digits are seconds until 2286; as milliseconds they would be a day of 1970. */

@@ -151,7 +151,8 @@ const PLACEHOLDERS: Record<string, readonly string[]> = {
   "FILE,…": ["watch"],
   "ID,…": ["depends-on"],
   "TYPE,…": ["types"],
-  "STATE,…": ["state"],
+  "STATE,…": ["state", "states"],
+  "URL,…": ["origins"],
   CMD: ["command", "done-when", "run-if"],
   TIME: ["not-before", "deadline", "retry-at", "since"],
   DURATION: [

@@ -293,7 +293,11 @@ describe("viv board", () => {
     repo.commit("merged");
     const said = await cli(["board", "audit", "--json"], { cwd: repo.top });
     expect(JSON.parse(said.stdout)).toMatchObject({
-      findings: [{ code: "merged_claims", slug: "second" }],
+      findings: [
+        { code: "taken_over", slug: "second", agent: "lee" },
+        { code: "untyped", slug: "second" },
+        { code: "merged_claims", slug: "second" },
+      ],
     });
   });
 });

@@ -1,4 +1,6 @@
+import { execFileSync } from "node:child_process";
 import {
+  chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -29,7 +31,11 @@ const of = (running: Running, kind: string, name?: string) =>
 describe("viv crew up", () => {
   it("runs each member, with its prompt, and reports its outcome", async () => {
     const crew = new CrewFolder()
-      .member("moss", 'cat >prompt; echo "NO-WORK nothing for $VIV_AGENT"')
+      .member(
+        "moss",
+        'cat >prompt; echo looked around; echo "NO-WORK: nothing for $VIV_AGENT"',
+        ":INTERVAL: 15m\n",
+      )
       .member("wren", "echo written; pwd >where", ":MODE: edit\n:WORKDIR: desk\n")
       .member("hale", "echo cannot >&2; exit 3");
     mkdirSync(join(crew.folder, "desk"));
@@ -41,14 +47,20 @@ describe("viv crew up", () => {
     await until("all have run", () => of(up, "ran").length === 3);
     const ran = Object.fromEntries(of(up, "ran").map(({ name, ...rest }) => [name, rest]));
     expect(ran).toMatchObject({
-      moss: { outcome: "no_work", note: "NO-WORK nothing for moss" },
+      moss: { outcome: "no_work", note: "NO-WORK: nothing for moss" },
       wren: { outcome: "done", note: join(crew.folder, "desk") },
       hale: { outcome: "failed", note: expect.stringContaining("cannot") },
     });
     const prompt = readFileSync(join(crew.folder, "prompt"), "utf8");
     expect(prompt).toMatch(/^Never invent a fact\.\n[\s\S]*You are moss\.\n+MODE: plan\n/);
-    await until("they wait", () => crew.status("hale").state === "waiting");
+    await until("they wait", () => crew.status("hale").state === "backing_off");
+    expect(crew.status("wren").state).toBe("waiting");
     expect(crew.status("moss")).toMatchObject({ state: "backing_off", streak: 1 });
+    const minutesOf = (name: string) => {
+      const { next_tick, last_run } = crew.status(name);
+      return Math.round((Date.parse(next_tick ?? "") - Date.parse(last_run ?? "")) / 60_000);
+    };
+    expect(["moss", "wren", "hale"].map(minutesOf)).toEqual([30, 60, 120]);
     const ps = crew.json("crew", "ps");
     expect(ps).toMatchObject({ state: crew.state, supervisor: { running: true, pid: up.pid } });
     expect(ps.members.map(({ name }: { name: string }) => name)).toEqual(["moss", "wren", "hale"]);
@@ -230,7 +242,7 @@ describe("viv crew tick", () => {
       .member("wren", "echo noise");
     crew.write();
     const up = crew.running("crew", "up", "crew.org", "--grace", "1h", "--json");
-    await up.says('"next"');
+    await up.says(/"(next|parked)"/);
     const said = crew.viv("crew", "tick", "moss");
     expect(said).toMatchObject({ status: 0, stderr: "" });
     expect(said.stdout).toBe("step of moss\nover\nmoss done: step of moss\n");
@@ -257,7 +269,7 @@ describe("viv crew tick", () => {
       .member("wren", "echo wren >>ran");
     crew.write();
     const up = crew.running("crew", "up", "crew.org", "--grace", "1h", "--json");
-    await up.says('"next"');
+    await up.says(/"(next|parked)"/);
     up.child.kill("SIGTERM");
     await up.end();
     expect(crew.viv("crew", "tick", "moss")).toMatchObject({
@@ -400,7 +412,7 @@ describe("which one starts", () => {
     const up = new Running([...args, "--json"], {
       ...{ cwd: crew.folder, env: { ...crew.env, ...env } },
     });
-    await up.says('"next"');
+    await up.says(/"(next|parked)"/);
     const { members, manifest } = of(up, "up")[0] as { members: string[]; manifest: string };
     const { singleton } = JSON.parse(readFileSync(join(crew.state, "crew.json"), "utf8"));
     up.child.kill("SIGTERM");
@@ -570,6 +582,112 @@ describe("a crew with a broken folder", () => {
   });
 });
 
+describe("in a git repository", () => {
+  it("has git ignore its state folder, once, and serves a page that is named", async () => {
+    const crew = new CrewFolder().member("moss", "true");
+    const git = (...args: string[]) =>
+      execFileSync("git", args, { cwd: crew.folder, encoding: "utf8" });
+    git("init", "-q");
+    rmSync(join(crew.folder, ".git/info/exclude"), { force: true });
+    writeFileSync(join(crew.folder, ".gitignore"), "machine/\n");
+    for (const isFirst of [true, false]) {
+      const up = crew.up("--port=0", "--origins=https://news.example,http://localhost:3000");
+      await until("it has run", () => of(up, "ran").length === 1 || !isFirst);
+      await up.says('"up"');
+      const said = of(up, "log").map(({ text }) => String(text));
+      expect(said.filter((text) => text.includes("git ignores")).length).toBe(isFirst ? 1 : 0);
+      expect(git("status", "--porcelain", "-uall")).not.toContain(".crew");
+      const [{ port } = {}] = of(up, "up");
+      const ask = (origin: string) =>
+        fetch(`http://127.0.0.1:${port}/_activity`, { headers: { origin } });
+      const answer = await ask("https://news.example");
+      expect(answer.headers.get("access-control-allow-origin")).toBe("https://news.example");
+      expect((await ask("https://evil.example")).status).toBe(403);
+      up.child.kill("SIGTERM");
+      await up.end();
+    }
+    expect(crew.lines(".git/info/exclude").filter((line) => line === ".crew/")).toHaveLength(1);
+    const wrong = crew.viv("crew", "up", "crew.org", "--origins=*");
+    expect(wrong).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("must be an origin"),
+    });
+  });
+});
+
+describe("the seed's manifest", () => {
+  const SEED = `#+TITLE: crew — the bit.ml newsroom manifest
+* desk
+:PROPERTIES:
+:DEF: agents/desk.org
+:INTERVAL: 45m
+:END:
+* moss
+:PROPERTIES:
+:DEF: agents/researcher.org
+:INTERVAL: 15m
+:END:
+* wren
+:PROPERTIES:
+:DEF: agents/writer.org
+:INTERVAL: 15m
+:END:
+* hale
+:PROPERTIES:
+:DEF: agents/editor.org
+:INTERVAL: 20m
+:END:
+`;
+
+  function newsroom() {
+    const crew = new CrewFolder();
+    crew.write("crew.org", SEED);
+    crew.write("agents/laws.org", "A task with another's :AGENT: is invisible to you.\n");
+    crew.write("agents/desk.org", "#+SHARED: laws.org\nOpen 2-6 assignments; commit them.\n");
+    crew.write("agents/researcher.org", "#+SHARED: laws.org\nClaim first, in a commit.\n");
+    crew.write("agents/writer.org", "#+SHARED: laws.org\nYou judge drafts.\n");
+    crew.write("agents/editor.org", "#+SHARED: laws.org\nNever commit.\n");
+    crew.env.PATH = `${join(crew.folder, "bin")}:/usr/bin:/bin`;
+    return crew;
+  }
+
+  it("runs in plan mode, and says which members need edit mode, with the line to write", async () => {
+    const crew = newsroom();
+    const up = crew.running("up", "--json");
+    expect(await up.end()).toMatchObject({ status: 2 });
+    crew.env.WB_CREW_DEF = "crew.org";
+    for (const args of [["up"], ["crew", "up"]]) {
+      const up = crew.running(...args, "--json");
+      await up.says('"up"');
+      const said = of(up, "log").map(({ text }) => String(text));
+      expect(said).toEqual([
+        expect.stringMatching(/crew\.org:2: desk runs in plan mode.*commit.*: :MODE: edit$/),
+        expect.stringMatching(/crew\.org:7: moss runs in plan mode.*claim.*: :MODE: edit$/),
+      ]);
+      await until("statuses", () => existsSync(join(crew.state, "status-hale.json")));
+      expect(crew.status("moss").mode).toBe("plan");
+      up.child.kill("SIGTERM");
+      await up.end();
+    }
+  });
+
+  it("says at the start that claude is missing, and goes on when it appears", async () => {
+    const crew = newsroom();
+    const up = crew.running("crew", "up", "crew.org", "--grace=0s", "--stagger=0s", "--json");
+    await until("all are parked", () => of(up, "parked").length === 4);
+    const why =
+      "its engine claude cannot start: there is no program claude in PATH; install it, or set binary to its path ([engines.claude] in viv.toml)";
+    expect(of(up, "parked").map(({ note }) => note)).toEqual([why, why, why, why]);
+    expect(of(up, "runs")).toEqual([]);
+    expect(crew.viv("crew", "tick", "moss").stdout).toContain(`moss is parked: ${why}`);
+    crew.write("bin/claude", "#!/bin/sh\necho not logged in >&2; exit 1\n");
+    chmodSync(join(crew.folder, "bin/claude"), 0o755);
+    await until("it is tried", () => of(up, "runs").length > 0);
+    up.child.kill("SIGTERM");
+    await up.end();
+  });
+});
+
 describe("steps of a command", () => {
   it("are those it writes to $VIV_STEPS, while it runs, with its name and the time", async () => {
     const crew = new CrewFolder().member(
@@ -609,7 +727,7 @@ describe("one tick without a crew", () => {
     const crew = new CrewFolder().member("moss", WAITS).member("wren", "true");
     crew.write();
     const up = crew.running("crew", "up", "crew.org", "--grace", "1h", "--json");
-    await up.says('"next"');
+    await up.says(/"(next|parked)"/);
     up.child.kill("SIGTERM");
     await up.end();
     const tick = crew.running("crew", "tick", "moss");

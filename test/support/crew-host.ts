@@ -195,6 +195,7 @@ const pathOf = (file: string) => (file.startsWith("/") ? file : `/news/${file}`)
 export const SINGLETON: Member = {
   ...{ name: "desk", index: 0, def: "/news/desk.org", lifecycle: null, intervalMs: 3_600_000 },
   ...{ engine: "claude", model: null, command: null, mode: "plan", workdir: null, runIf: null },
+  isModeGiven: false,
   ...{ budgetUsdDay: null, priority: "normal", isContinuous: false, problem: null, line: 1 },
 };
 
