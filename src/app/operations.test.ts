@@ -153,12 +153,10 @@ describe("ls", () => {
     const { context: c, asked } = context({ list: async function* () {}, counts: {} });
     await ls.run(c, {});
     await ls.run(c, { state: ["failed"], types: ["a"], limit: 3 });
+    const states = ["review", "claimed", "pending", "waiting", "failed", "done"];
     expect(asked.filter(([name]) => name === "list")).toEqual([
-      [
-        "list",
-        { states: ["review", "claimed", "pending", "waiting", "failed", "done"], limit: 50 },
-      ],
-      ["list", { states: ["failed"], limit: 3, types: ["a"] }],
+      ["list", { states, limit: 50, sorted: true }],
+      ["list", { states: ["failed"], limit: 3, types: ["a"], sorted: true }],
     ]);
   });
 });

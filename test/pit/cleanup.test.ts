@@ -32,7 +32,7 @@ test("a claim of a silent snake goes back after half an hour, not before", async
   expect(pit.names("claimed")).toEqual([`hand.${id}.md`]);
   host.advance(2 * MINUTE);
   expect((await sweepAt(pit, host)).reclaimed).toEqual([
-    { food: id, snake: "hand", to: "pending" },
+    { id, food: id, snake: "hand", to: "pending" },
   ]);
   expect(pit.names("food")).toEqual([`${id}.md`]);
   expect(await pit.findings()).toEqual([]);

@@ -255,7 +255,15 @@ describe("foreign files in pending/", () => {
     const { store, path } = await newRun();
     writeFileSync(join(path, "failed/a.json"), "{half");
     const shown = JSON.parse(JSON.stringify(await store.show("a")));
-    expect(Object.keys(shown)).toEqual(["id", "state", "task", "since", "history", "reason"]);
+    expect(Object.keys(shown)).toEqual([
+      "id",
+      "type",
+      "state",
+      "task",
+      "since",
+      "history",
+      "reason",
+    ]);
     expect(shown).toMatchObject({ task: null, reason: expect.stringMatching(/^not JSON/) });
   });
 
