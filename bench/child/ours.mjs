@@ -20,6 +20,7 @@ serve(
 async function drain(store, limit) {
   const request = { worker, types };
   let count = 0;
+  const before = process.cpuUsage();
   const begin = now();
   let last = begin;
   while (count < limit) {
@@ -29,7 +30,8 @@ async function drain(store, limit) {
     last = now();
     count++;
   }
-  return { count, begin, last, end: now() };
+  const { user, system } = process.cpuUsage(before);
+  return { count, begin, last, end: now(), cpu: user + system };
 }
 
 /** Opened when it is needed first: a store that lies idle has things to catch up with. */

@@ -90,6 +90,7 @@ export class Dancer extends DanceRun {
     if (found.is === "there") found.suspect.close();
     const taken = takeOver(seed, look, dance.attempt, timeoutsMs);
     delete dance.seed;
+    this.clearDeadline(); // the seed's
     if ("ending" in taken) {
       await this.#end(taken.ending);
     } else {

@@ -1,6 +1,7 @@
 import { formatTook } from "../base/duration.ts";
 import { fenceFor, longestBackticks } from "../base/text.ts";
 import type { Attempt, ProcessEnd, Receipt, SeenProcess, Verdict } from "./dance.ts";
+import { EARLIER_POOL } from "./seed-dance.ts";
 import { oneLine } from "./warrant.ts";
 
 /**
@@ -73,6 +74,7 @@ function attemptLines(attempt: Attempt): string {
 }
 
 function askedWords({ asked_at, channel, arrived, submitted, unasked, queued }: Attempt): string {
+  if (asked_at === null && channel === EARLIER_POOL) return `asked ${EARLIER_POOL}`;
   if (asked_at === null) return unasked ? `not asked (${code(unasked)})` : "not asked";
   const where = channel === null ? "" : ` in ${code(channel)}`;
   const seen = arrived ? (submitted ? "" : ", not seen to be submitted") : ", not seen to arrive";

@@ -150,3 +150,18 @@ test("a nonce is a name of four characters or more", () => {
     expect(() => assertNonce(bad)).toThrow("is no nonce");
   }
 });
+
+test("a target without a terminal gets the seed's message, and how to answer it", () => {
+  const { lines } = questionOf(
+    { warrant: { target: "Toast", reason: "stuck_no_progress", requester: "deacon" } },
+    { number: 2, nonce: "kfrm24", timeout_ms: 120_000 },
+    3,
+  );
+  expect(lines).toEqual([
+    "[DOG] HEALTH CHECK: Session Toast, respond ALIVE within 120s or face termination.",
+    "Warrant reason: stuck_no_progress",
+    "Filed by: deacon",
+    "Attempt: 2/3",
+    "Nonce: kfrm24 (to answer, run: viv alive kfrm24)",
+  ]);
+});

@@ -12,7 +12,7 @@ import { OpenTargets, parseWarrant, type Warrant } from "./warrant.ts";
 /** `warrants/`, and those that no dog takes: `rejected/`, `withdrawn/`. */
 export function queueFiles(
   { at, locked, remove, explained }: WardenFolder,
-  { queued, pathOf }: WarrantReader,
+  { queued, named, pathOf }: WarrantReader,
   { dances }: Pick<DanceFiles, "dances">,
 ) {
   return {
@@ -27,6 +27,8 @@ export function queueFiles(
         createFileSynced(at("warrants", `${warrant.id}.json`), json(warrant));
         return { filed: true, id: warrant.id };
       }),
+    /** The warrant in the file of that name: its id may be another. */
+    warrantNamed: (name: string) => explained(() => named(name)),
     /** The name of the file that this warrant is in. */
     fileOf: (id: string) => explained(() => basename(pathOf(id))),
     /** Out of the queue, for good. */
@@ -111,6 +113,10 @@ export function warrantReader({ at }: Pick<WardenFolder, "at">) {
     queued: () => {
       const { files, bad } = inQueue();
       return { warrants: [...files.values()].map(({ warrant }) => warrant).sort(byAge), bad };
+    },
+    named: (name: string) => {
+      const found = isName(name) ? read(`${name}.json`) : null;
+      return typeof found === "string" ? null : found;
     },
     /** Where this warrant lies, or would lie. */
     pathOf: (id: string) => {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { FakeWarden } from "../../test/support/warden-host.ts";
 import { FOLDERS } from "./folder.ts";
@@ -154,6 +154,24 @@ describe("a dance that the seed has left", () => {
     },
   );
 
+  test("more of them than dogs: all go on, and a warrant waits until there is room", async () => {
+    const fake = left("interrogating");
+    fake.target("gt-gastown-Toast");
+    for (let n = 0; n < 5; n++) {
+      fake.target(`t${n}`, { answers: { attempt: 2, afterMs: 1_000 } });
+      const warrant = { ...SEED.warrant, id: `gt-${n}`, target: `t${n}` };
+      const text = JSON.stringify({ ...SEED, id: `dog-${n}`, warrant });
+      writeFileSync(`${fake.folder}/active/dog-${n}.json`, text);
+    }
+    fake.target("next");
+    fake.file("next");
+    await fake.up();
+    expect(fake.emitted("resumes")).toHaveLength(6);
+    expect(fake.emitted("begins")).toEqual([]);
+    await fake.pass(2_000);
+    expect(fake.emitted("begins")).toMatchObject([{ target: "next" }]);
+  });
+
   test("any other file is left alone", async () => {
     const fake = new FakeWarden();
     for (const name of FOLDERS) mkdirSync(`${fake.folder}/${name}`, { recursive: true });
@@ -167,6 +185,20 @@ describe("a dance that the seed has left", () => {
     expect(fake.emitted("trouble")).toHaveLength(2);
     expect(readdirSync(`${fake.folder}/active`).sort()).toEqual([`${SEED.id}.json`, "dog-9.json"]);
   });
+});
+
+test("a dance of ours has the seed's keys, in its order, and its times", async () => {
+  const fake = new FakeWarden();
+  fake.target("Toast");
+  fake.file("Toast");
+  await fake.up();
+  const [name = ""] = readdirSync(`${fake.folder}/active`);
+  const dance = JSON.parse(readFileSync(`${fake.folder}/active/${name}`, "utf8"));
+  expect(name).toMatch(/^dog-\d{13}\.json$/);
+  expect(Object.keys(dance).slice(0, 7)).toEqual(Object.keys(SEED));
+  expect(Object.keys(dance.warrant)).toEqual(expect.arrayContaining(Object.keys(SEED.warrant)));
+  expect(dance).toMatchObject({ state: "interrogating", attempt: 1 });
+  expect(Date.parse(dance.next_timeout) - Date.parse(dance.last_message_at)).toBe(60_000);
 });
 
 describe("a warrant with its id inside", () => {

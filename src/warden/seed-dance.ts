@@ -2,7 +2,7 @@ import { isName } from "../base/names.ts";
 import type { Attempt, Dance, DanceState } from "./dance.ts";
 import type { Ending } from "./dance-steps.ts";
 import type { Look } from "./suspects/suspect.ts";
-import { parseWarrant, type Warrant } from "./warrant.ts";
+import { oneLine, parseWarrant, timeIn, type Warrant } from "./warrant.ts";
 
 /**
  * A dance in the seed's own shape: `{id, warrant, state, attempt, started_at, last_message_at,
@@ -11,6 +11,8 @@ import { parseWarrant, type Warrant } from "./warrant.ts";
  */
 
 const MOST_ATTEMPTS = 5;
+/** The channel of its questions. */
+export const EARLIER_POOL = "by a warden before this one";
 
 /** Null when it is no such dance. Its state here is `evaluating`, whatever the seed had decided. */
 export function parseSeedDance(
@@ -25,7 +27,8 @@ export function parseSeedDance(
     attempt: Math.min(Math.max(attempt, 1), MOST_ATTEMPTS),
     started_at: timeFrom(value.started_at) ?? warrant.filed_at,
     last_message_at: timeFrom(value.last_message_at),
-    ...{ next_timeout: null, deadline: null, bound: warrant.bound, attempts: [] },
+    next_timeout: timeFrom(value.next_timeout), // shown until this warden takes it over
+    ...{ deadline: null, bound: warrant.bound, attempts: [] },
     ...{ screen_before: [], screen_last: [], files: {}, tree: [], outcome: null },
   };
 }
@@ -39,17 +42,36 @@ function warrantIn(value: unknown, fileTime: number): Warrant | null {
   }
 }
 
-/** Go writes an unset time as the year 1. */
 function timeFrom(value: unknown): string | null {
-  const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(time) || time < 0 ? null : new Date(time).toISOString();
+  const time = timeIn(value);
+  return time === null ? null : new Date(time).toISOString();
+}
+
+/** A record in `completed/` that another pool has left: its verdict, if it has one, and its details. */
+export interface SeedRecord {
+  dog: string;
+  warrant: Warrant;
+  /** `executed`, or its last state. */
+  ended: string;
+  details: string;
+}
+
+/** The dance as it ended, or its result `{dog_id, warrant, outcome, duration, details}`. */
+export function parseSeedRecord(
+  value: Record<string, unknown>,
+  dog: string,
+  fileTime: number,
+): SeedRecord | null {
+  const warrant = warrantIn(value.warrant, fileTime);
+  const ended = oneLine(value.outcome) || oneLine(value.state);
+  return warrant && ended ? { dog, warrant, ended, details: oneLine(value.details) } : null;
 }
 
 /** The seed's attempts: only their number is known. */
 export function attemptsBefore(attempt: number, timeoutsMs: readonly number[]): Attempt[] {
   return Array.from({ length: attempt - 1 }, (_, n) => ({
     ...{ number: n + 1, nonce: `seed-${n + 1}`, timeout_ms: timeoutsMs[n] ?? 60_000 },
-    ...{ asked_at: null, channel: "by a warden before this one", arrived: false, submitted: false },
+    ...{ asked_at: null, channel: EARLIER_POOL, arrived: false, submitted: false },
     ...{ bursts: [], ended_at: null, ended: "silent" as const },
   }));
 }

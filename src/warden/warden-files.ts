@@ -28,6 +28,7 @@ import {
   wardenFolder,
 } from "./folder.ts";
 import { queueFiles, warrantReader } from "./queue-files.ts";
+import { parseSeedRecord } from "./seed-dance.ts";
 
 export type WardenFiles = ReturnType<typeof wardenFilesIn>;
 
@@ -128,6 +129,17 @@ function receiptFiles({ at, remove, explained }: WardenFolder) {
         .map((name) => at("completed", name))
         .flatMap((path) => (timeOf(path) >= since && receiptIn(path)) || [])
         .sort((a, b) => (a.ended_at < b.ended_at ? 1 : -1)),
+    /** A dog's, or a warrant's, that another pool has left. */
+    seedRecord: (id: string) => {
+      for (const name of listed(at("completed"))) {
+        const dog = /^([^.].*)\.json$/.exec(name)?.[1];
+        const path = at("completed", name);
+        const value = dog === undefined ? null : objectIn<Record<string, unknown>>(path, MAX_DANCE);
+        const record = dog && value && parseSeedRecord(value, dog, timeOf(path));
+        if (record && (record.dog === id || record.warrant.id === id)) return record;
+      }
+      return null;
+    },
     writeEpitaph: (warrant: string, text: string) =>
       explained(() => replaceFileUnsynced(at("epitaphs", `${warrant}.md`), text)),
     epitaph: (warrant: string) =>

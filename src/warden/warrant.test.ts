@@ -37,6 +37,11 @@ describe("a warrant that a script wrote", () => {
     expect(() => parseWarrant(text, "w", NOW)).toThrow(words);
   });
 
+  test("has the file's time if a Go program left its own unset", () => {
+    const text = JSON.stringify({ target: "x", filed_at: "0001-01-01T00:00:00Z" });
+    expect(parseWarrant(text, "w", 1_000).filed_at).toBe("1970-01-01T00:00:01.000Z");
+  });
+
   test("any text is a warrant, or refused with INVALID", () => {
     holds(
       fc.property(fc.oneof(fc.string(), fc.json()), (text) => {

@@ -157,9 +157,9 @@ export function parseWarrant(text: string, name: string, fileTime: number): Warr
   const read = warrantFile.safeParse(all);
   if (!read.success) throw invalid(PROBLEMS[read.error.issues[0]?.path[0] as "target"]);
   const given = read.data;
-  const filed = timeFrom(all.filed_at);
+  const filed = timeIn(all.filed_at);
   const isPast = filed !== null && filed <= fileTime + 1000;
-  const released = timeFrom(all.released_at);
+  const released = timeIn(all.released_at);
   return {
     id,
     target: String(given.target),
@@ -179,9 +179,10 @@ export function parseWarrant(text: string, name: string, fileTime: number): Warr
   };
 }
 
-function timeFrom(value: unknown): number | null {
+/** Milliseconds since 1970. Null also for the year 1, which is how Go writes an unset time. */
+export function timeIn(value: unknown): number | null {
   const time = typeof value === "string" ? Date.parse(value) : Number.NaN;
-  return Number.isNaN(time) ? null : time;
+  return time >= 0 ? time : null;
 }
 
 /** For lists, and for a question that is typed: without control characters, and cut. */

@@ -89,7 +89,7 @@ describe("the queue", () => {
     expect((await here.run("epitaph", id)).stderr).toContain("has no epitaph: it is queued");
     expect((await here.run("warrant", "withdraw", id)).stdout).toContain(`withdrawn ${id}`);
     expect((await here.run("warrant", "withdraw", id)).status).toBe(0);
-    expect((await here.run("dog", "warrants")).stdout).toBe("no warrant waits\n");
+    expect((await here.run("dog", "warrants")).stdout).toBe("Pending Warrants: 0\n");
     expect(await here.json("warrant", "show", id)).toMatchObject({ state: "withdrawn" });
   });
 
@@ -121,7 +121,7 @@ describe("the queue", () => {
     expect(refused.stderr).toContain("no session of that name; did you mean agent-1?");
     expect(refused.stderr).toContain("--force");
     expect((await file("other")).stderr).toContain("there are: agent-1");
-    expect((await here.run("dog", "warrants")).stdout).toBe("no warrant waits\n");
+    expect((await here.run("dog", "warrants")).stdout).toBe("Pending Warrants: 0\n");
     expect((await file("other", "--force")).stdout).toMatch(/^filed w-/);
     expect(await file("agent-1")).toMatchObject({ status: 0 });
   });
@@ -183,7 +183,7 @@ describe("the queue", () => {
     writeFileSync(join(here.state, "warrants/broken.json"), "{");
     writeFileSync(join(here.state, "warrants/good.json"), '{"target":"a"}');
     const { stdout } = await here.run("dog", "warrants");
-    expect(stdout).toContain("Warrants: 1 waiting");
+    expect(stdout).toContain("Pending Warrants: 1");
     expect(stdout).toContain("broken.json: not a warrant: it is not a JSON object.");
   });
 

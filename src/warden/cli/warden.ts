@@ -13,6 +13,7 @@ import {
   wardenUp,
 } from "../operations/warden.ts";
 import type { WardenEvent } from "../warden-host.ts";
+import { upCommand } from "./warrants.ts";
 
 const names = { state: "state-dir" };
 
@@ -35,7 +36,7 @@ export const commands = {
       const { bold, dim, yellow, green } = term.color;
       const state = output.up
         ? green(`up, pid ${output.pid}, since ${output.since}`)
-        : yellow("not up; start it: viv warden up");
+        : yellow(`not up; start it: ${upCommand(output)}`);
       const timeouts = output.timeouts_ms.map((ms) => formatDuration(ms)).join(", ");
       return [
         `${bold("Warden:")} ${state} ${dim(`(${plain(output.state)})`)}`,

@@ -1,5 +1,6 @@
 import type * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
+import { quoted } from "../../base/text.ts";
 import type { Command } from "../../operation/command.ts";
 import { type Cell, plain, prose, type Term, table } from "../../operation/term.ts";
 import type { Dance, Receipt } from "../dance.ts";
@@ -21,6 +22,7 @@ import {
   warrantShow,
   warrantWithdraw,
 } from "../operations/warrants.ts";
+import type { SeedRecord } from "../seed-dance.ts";
 import type { Warrant } from "../warrant.ts";
 
 const names = { state: "state-dir" };
@@ -62,7 +64,7 @@ export const commands = {
     names,
     positionals: [{ key: "id" }],
     examples: [["viv warrant show w1", "or the dog that has it"]],
-    human: ({ id, state, warrant, dance, receipt }: Shown, term) => {
+    human: ({ id, state, warrant, dance, receipt, record }: Shown, term) => {
       const { color } = term;
       const { target, kind, reason, requester, filed_at, bound, watch } = warrant;
       const rows: Cell[][] = [
@@ -74,6 +76,7 @@ export const commands = {
         ...watch.map((path) => ["watches", plain(path)]),
         ...(dance ? danceRows(dance) : []),
         ...(receipt ? receiptRows(receipt) : []),
+        ...(record ? recordRows(record) : []),
       ];
       return `${color.bold(plain(id))}  ${color.yellow(state)}\n${table(rows, term)}`;
     },
@@ -110,7 +113,7 @@ export const commands = {
         `${color.bold("Dog Pool:")} ${active}/${pool} active${waiting > 0 ? `, ${waiting} waiting` : ""}`,
         ...dogLines(status).map((line) => `  ${line}`),
         ...pausedLines(status, color),
-        ...(up ? [] : [color.yellow("no warden is up here; start one: viv warden up")]),
+        ...(up ? [] : [color.yellow(`no warden is up here; start one: ${upCommand(status)}`)]),
       ].join("\n");
     },
   },
@@ -158,22 +161,30 @@ export const commands = {
     names,
     examples: [["viv dog warrants", "the queue"]],
     human: (output: WarrantQueue, term) => {
-      const { length } = output.warrants;
-      const list =
-        length === 0
-          ? [term.color.dim("no warrant waits")]
-          : [`Warrants: ${length} waiting`, table(warrantRows(output, term), term)];
-      return [...list, ...badLines(output, term)].join("\n");
+      const { warrants } = output;
+      return [
+        `${term.color.bold("Pending Warrants:")} ${warrants.length}`,
+        ...warrants.map((one, n) => `  ${n + 1}. ${pendingWords(one, term)}`),
+        ...badLines(output, term),
+      ].join("\n");
     },
   },
 } satisfies Record<string, Command>;
 
-type Found = { warrant: Warrant; dance?: Dance; receipt?: Receipt };
+type Found = { warrant: Warrant; dance?: Dance; receipt?: Receipt; record?: SeedRecord };
 type Shown = Omit<z.output<typeof warrantShow.output>, keyof Found> & Found;
 
-function danceRows({ id, state, attempt, next_timeout }: Dance): string[][] {
+function danceRows({ id, state, seed, attempt, next_timeout }: Dance): string[][] {
   const until = next_timeout === null ? "" : `, until ${next_timeout}`;
-  return [["dog", `${id}, ${state}, attempt ${attempt}${until}`]];
+  return [["dog", `${id}, ${seed ?? state}, attempt ${attempt}${until}`]];
+}
+
+function recordRows({ dog, ended, details }: SeedRecord): string[][] {
+  const ending = `${plain(ended)}, by a pool before this one`;
+  return [
+    ["dog", plain(dog)],
+    ["ended", details === "" ? ending : `${ending}: ${plain(details)}`],
+  ];
 }
 
 function receiptRows({ dog, verdict, why, ended_at, reaped }: Receipt): Cell[][] {
@@ -192,8 +203,18 @@ function warrantRows({ warrants }: WarrantQueue, { color }: Term): Cell[][] {
   ]);
 }
 
+function pendingWords(one: WarrantQueue["warrants"][number], { color }: Term): string {
+  const since = color.dim(`by ${plain(one.requester)}, for ${formatDuration(one.waiting_ms)}`);
+  return `${plain(one.id)}: ${plain(one.target)} (${plain(one.reason)})  ${since}`;
+}
+
 function badLines({ bad }: WarrantQueue, { color }: Term): string[] {
   return bad.map(({ name, why }) => color.red(`${plain(name)}: ${plain(why)}`));
+}
+
+/** With its folder, so that the command starts the warden of this one. */
+export function upCommand({ state }: { state: string }): string {
+  return `viv warden up --state ${quoted(plain(state))}`;
 }
 
 function withNotes(line: string, notes: readonly string[], color: Term["color"]): string {

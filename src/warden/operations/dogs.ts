@@ -85,21 +85,25 @@ export const poolAllocate = defineOperation({
     state: stateFlag,
   }),
   output: assigned,
-  async run(context, { warrant: id, state }) {
+  async run(context, { warrant, state }) {
     const place = await wardenPlace(context, state);
     const { files } = place;
-    const found = findWarrant(place, id);
+    const found = findWarrant(place, warrant);
+    const { id, target } = found.warrant;
     const refuse = (why: string) => new VivError("WRONG_STATE", `${id}: ${why}.`, { id });
     if (found.state === "dancing") throw refuse(`${found.dance.id} has it already`);
     if (found.state !== "queued") throw refuse(`it does not wait, it is ${found.state}`);
     const { pool, paused } = wardenNow(place);
-    if (paused) throw refuse(`the pool is paused (${paused.why}); viv warden resume`);
+    if (paused)
+      throw refuse(`the pool is paused (${paused.why}); viv warden resume${place.stateWords}`);
     const active = files.dances().length;
-    if (active >= pool) throw refuse(`no free dog (pool of ${pool}); see: viv dog pool status`);
+    if (active >= pool) {
+      const see = `viv dog pool status${place.stateWords}`;
+      throw refuse(`pool exhausted, no free dog (pool of ${pool}); see: ${see}`);
+    }
     const now = context.now();
     const dance = newDance(files.newDog(now), found.warrant, now);
     if (!(await files.begin(dance))) throw refuse("it does not wait any more");
-    const { target } = found.warrant;
     return { dog: dance.id, warrant: id, target, notes: noWardenNotes(place, UNTIL_THEN) };
   },
 });

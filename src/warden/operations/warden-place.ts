@@ -2,10 +2,12 @@ import { join, resolve } from "node:path";
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
+import { quoted } from "../../base/text.ts";
 import { text } from "../../operation/fields.ts";
 import type { Context, Here } from "../../operation/operation.ts";
 import { parsePool, WARDEN_DEFAULTS, type WardenConfig, wardenSection } from "../config.ts";
 import { DANCE_STATES, type Dance, type Receipt } from "../dance.ts";
+import type { SeedRecord } from "../seed-dance.ts";
 import type { WardenFiles } from "../warden-files.ts";
 import { type WardenPorts, wardenPort } from "../warden-host.ts";
 import { TARGET_KINDS, type Warrant } from "../warrant.ts";
@@ -20,6 +22,8 @@ export interface WardenPlace {
   ports: WardenPorts;
   config: WardenConfig;
   files: WardenFiles;
+  /** ` --state DIR` for a command that a message names, if this one was given it. */
+  stateWords: string;
 }
 
 /** By `--state-dir`, `[warden] state`, or the user's own. */
@@ -31,7 +35,8 @@ export async function wardenPlace(context: Context, given?: string): Promise<War
     throw new VivError("USAGE", "--state-dir is empty; give it a directory.");
   const named = config.state === undefined ? ports.defaultState : fromConfig(config.state, here);
   const state = given === undefined ? named : resolve(here.cwd, atHome(given, here));
-  return { here, ports, config, files: ports.filesIn(state) };
+  const stateWords = given === undefined ? "" : ` --state ${quoted(state)}`;
+  return { here, ports, config, files: ports.filesIn(state), stateWords };
 }
 
 function atHome(path: string, { env }: Here): string {
@@ -76,7 +81,8 @@ export function wardenNow(place: WardenPlace): WardenNow {
 
 /** A note for commands that only a running warden carries out. */
 export function noWardenNotes(place: WardenPlace, todo: string): string[] {
-  return wardenNow(place).up ? [] : [`no warden is up here; ${todo}: viv warden up`];
+  if (wardenNow(place).up) return [];
+  return [`no warden is up here; ${todo}: viv warden up${place.stateWords}`];
 }
 
 export const danceView = z.object({
@@ -107,10 +113,11 @@ export function danceViews(place: WardenPlace, now: number): DanceView[] {
 
 function viewDance(dance: Dance, { timeouts_ms, paused }: WardenNow, now: number): DanceView {
   const { id, warrant, state, attempt, started_at, next_timeout } = dance;
-  const end = state === "interrogating" ? Date.parse(next_timeout ?? "") : Number.NaN;
+  const shown = dance.seed ?? state;
+  const end = shown === "interrogating" ? Date.parse(next_timeout ?? "") : Number.NaN;
   return {
     ...{ dog: id, warrant: warrant.id, target: warrant.target, kind: warrant.kind },
-    state: dance.seed ?? state,
+    state: shown,
     ...{ attempt, attempts: Math.max(timeouts_ms.length, attempt), started_at, next_timeout },
     seconds_left: Number.isNaN(end) ? null : Math.max(0, Math.ceil((end - now) / 1000)),
     ...{ reason: warrant.reason, requester: warrant.requester },
@@ -123,19 +130,22 @@ export type WarrantPlace =
   | { state: "queued"; warrant: Warrant }
   | { state: "dancing"; warrant: Warrant; dance: Dance }
   | { state: "over"; warrant: Warrant; receipt: Receipt }
+  | { state: "over"; warrant: Warrant; receipt?: undefined; record: SeedRecord }
   | { state: "withdrawn"; warrant: Warrant };
 
-/** By the warrant's id, or its dog's. */
+/** By the warrant's id, its dog's, or the name of its file in the queue. */
 export function findWarrant({ files }: WardenPlace, id: string): WarrantPlace {
   // From the queue to a dance to its end: looked for in that order, it cannot slip through.
   const { warrants } = files.queued();
-  const queued = warrants.find((one) => one.id === id);
+  const queued = warrants.find((one) => one.id === id) ?? files.warrantNamed(id);
   if (queued) return { state: "queued", warrant: queued };
   const dances = files.dances();
   const dance = dances.find((one) => one.warrant.id === id || one.id === id);
   if (dance) return { state: "dancing", warrant: dance.warrant, dance };
   const receipt = files.receipt(id) ?? files.receipts().find(({ warrant }) => warrant.id === id);
   if (receipt) return { state: "over", warrant: receipt.warrant, receipt };
+  const record = files.seedRecord(id);
+  if (record) return { state: "over", warrant: record.warrant, record };
   const withdrawn = files.withdrawn(id);
   if (withdrawn) return { state: "withdrawn", warrant: withdrawn };
   const known = [...warrants.map((one) => one.id), ...dances.map((one) => one.warrant.id)];

@@ -84,13 +84,16 @@ export const warrantShow = defineOperation({
     warrant: anything,
     dance: z.optional(anything),
     receipt: z.optional(anything),
+    /** Of a pool before this one, without a receipt. */
+    record: z.optional(anything),
   }),
   async run(context, { id, state }) {
     const found = findWarrant(await wardenPlace(context, state), id);
     return {
       ...{ id: found.warrant.id, state: found.state, warrant: { ...found.warrant } },
       dance: found.state === "dancing" ? { ...found.dance } : undefined,
-      receipt: found.state === "over" ? { ...found.receipt } : undefined,
+      receipt: found.state === "over" && found.receipt ? { ...found.receipt } : undefined,
+      record: "record" in found ? { ...found.record } : undefined,
     };
   },
 });
@@ -127,8 +130,17 @@ export const warrantWithdraw = defineOperation({
 });
 
 function whyNot(found: WarrantPlace): string {
-  if (found.state === "over") return `its verdict is ${found.receipt.verdict}`;
+  if (found.state === "over") {
+    return found.receipt
+      ? `its verdict is ${found.receipt.verdict}`
+      : `it is ${found.record.ended}`;
+  }
   return found.state === "dancing" ? `${found.dance.id} is ${found.dance.state}` : found.state;
+}
+
+function whyNoEpitaph(found: WarrantPlace): string {
+  if ("record" in found) return `${found.record.dog} ended it for a pool before this one`;
+  return found.state === "dancing" ? `${found.dance.id} is at it` : `it is ${found.state}`;
 }
 
 export const epitaph = defineOperation({
@@ -139,8 +151,8 @@ export const epitaph = defineOperation({
   async run(context, { id, state }) {
     const place = await wardenPlace(context, state);
     const found = findWarrant(place, id);
-    if (found.state !== "over") {
-      const why = found.state === "dancing" ? `${found.dance.id} is at it` : `it is ${found.state}`;
+    if (found.state !== "over" || !found.receipt) {
+      const why = whyNoEpitaph(found);
       const message = `${found.warrant.id} has no epitaph: ${why}; see: viv warrant show ${found.warrant.id}`;
       throw new VivError("WRONG_STATE", message, { id, state: found.state });
     }
@@ -219,7 +231,8 @@ export const warrantFile = defineOperation({
 /** Why no dog takes it at once. */
 function queueNotes(id: string, place: WardenPlace): string[] {
   const { pool, paused } = wardenNow(place);
-  if (paused) return [`queued (pool paused: ${paused.why}); to go on: viv warden resume`];
+  if (paused)
+    return [`queued (pool paused: ${paused.why}); to go on: viv warden resume${place.stateWords}`];
   const { warrants } = place.files.queued();
   const before = warrants.findIndex((one) => one.id === id);
   if (before === -1 || place.files.dances().length < pool) return [];

@@ -59,7 +59,7 @@ export function adoptPending(run: FsRun, reader: LaneReader): number {
   let unripe = false;
   if (names.length > 0) {
     const known = new Set(reader.ahead());
-    for (const id of reader.others()) known.add(id);
+    for (const id of reader.passedOver()) known.add(id);
     const strangers: TaskFile[] = [];
     for (const name of names) {
       const id = run.paths.layout.idOf("pending", name);

@@ -4,7 +4,7 @@ import { PRIORITIES, type Priority } from "../../task.ts";
 import { overwrite, readDerived } from "../files/atomic.ts";
 import type { FsRun } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
-import { type Cursor, Lane, type LaneHost, linesOf } from "./lane.ts";
+import { type Cursor, Lane, type LaneHost } from "./lane.ts";
 import { encodeType, entryOfLine, hash, type LaneEntry, lanePath } from "./lanes.ts";
 
 export interface Candidate extends LaneEntry {
@@ -73,14 +73,9 @@ export class LaneReader {
     return this.#lanes.some((lane) => lane.peek(worker));
   }
 
-  /** Ids of tasks that are not for this reader: it need not open their files. */
-  *others(): Generator<string> {
-    if (this.#wanted === null) return;
-    for (const priority of PRIORITIES) {
-      for (const { id, type } of linesOf(this.#pathOf(priority), 0)) {
-        if (!this.#wanted.has(type)) yield id;
-      }
-    }
+  /** Ids before those that are not for this reader: it need not open their files. */
+  *passedOver(): Generator<string> {
+    for (const lane of this.#lanes) yield* lane.passedOver();
   }
 
   /** Lets the next process start where this one stopped. Losing it costs time, nothing else. */
@@ -163,14 +158,13 @@ export function covers(one: TypeFilter, other: TypeFilter): boolean {
 /** The filter for lines of a lane; null takes them all. */
 export interface Wanted {
   has(type: string): boolean;
-  /** The wanted type, if there is only one. */
-  only: string | null;
+  /** As on a line; not there if only the unwanted ones are known. */
+  types?: readonly string[];
 }
 
 export function wantedBy(filter: TypeFilter): Wanted | null {
   if (filter.kind === "any") return null;
   const types = new Set(filter.types.map(encodeType));
-  if (filter.kind === "except") return { has: (type) => !types.has(type), only: null };
-  const only = types.size === 1 ? ([...types][0] as string) : null;
-  return { has: (type) => types.has(type), only };
+  if (filter.kind === "except") return { has: (type) => !types.has(type) };
+  return { has: (type) => types.has(type), types: [...types] };
 }

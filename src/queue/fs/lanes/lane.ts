@@ -1,16 +1,13 @@
 import { closeSync, fstatSync, readSync } from "node:fs";
 import { isName } from "../../../base/names.ts";
 import { statIfThere } from "../files/atomic.ts";
-import { completeLines, openToRead } from "../files/lines.ts";
+import { openToRead } from "../files/lines.ts";
+import { type LaneLine, LaneLines } from "./lane-lines.ts";
 import type { Wanted } from "./lane-reader.ts";
 import { idOfLine, laneNameOf, typeOfLine } from "./lanes.ts";
 
 const WINDOW = 64;
-const CHUNK = 32 * 1024;
-/** A longer one is not ours, but left by a power cut. */
-const MAX_LINE = 64 * 1024;
-/** Shared by all lanes: a claim looks at the end of the lanes above its own every time. */
-const scratch = Buffer.allocUnsafe(CHUNK);
+const END = Number.POSITIVE_INFINITY;
 
 /** A place on a lane, and which lane that was. */
 export interface Cursor {
@@ -32,16 +29,10 @@ export class Lane {
   readonly #wanted: Wanted | null;
   readonly #host: LaneHost;
   readonly #start: Cursor;
-  /** Contained in every line of the only wanted type. */
-  readonly #mark: string | null;
+  readonly #lines: LaneLines;
   #fd = -1;
-  /** Where the first unread line begins in the file. */
-  #offset = 0;
-  /** A piece of the file, and how far it has been read. */
-  #text = "";
-  #position = 0;
-  /** Lines with their places in the file, and the next one to try. */
-  #window: { line: string; start: number }[] = [];
+  /** The next one to try is at `#index`. */
+  #window: LaneLine[] = [];
   #index = 0;
   /** Where the rotated part of the window begins in the file. */
   #rotatedFrom: number | null = null;
@@ -58,7 +49,7 @@ export class Lane {
   constructor(path: string, wanted: Wanted | null, start: Cursor, host: LaneHost) {
     this.#path = path;
     this.#wanted = wanted;
-    this.#mark = wanted?.only ? `\t${wanted.only}\t` : null;
+    this.#lines = new LaneLines(wanted?.types);
     this.#host = host;
     this.#start = start;
   }
@@ -79,7 +70,7 @@ export class Lane {
 
   get #cursor(): number {
     const next = this.#window[this.#index];
-    return next === undefined ? this.#offset : (this.#rotatedFrom ?? next.start);
+    return next === undefined ? this.#lines.offset : (this.#rotatedFrom ?? next.start);
   }
 
   next(force: boolean, worker: string): string | null {
@@ -131,34 +122,14 @@ export class Lane {
 
   /** Loads the next window. */
   #fill(force: boolean): boolean {
-    if (this.#text.indexOf("\n", this.#position) < 0 && !this.#read(force)) return false;
+    if (!this.#lines.hasLine() && !this.#read(force)) return false;
     this.#begin();
     while (this.#window.length < WINDOW) {
-      this.#skipUnwanted();
-      const newline = this.#text.indexOf("\n", this.#position);
-      if (newline < 0) {
-        if (!this.#read(force)) break;
-        continue;
-      }
-      const line = this.#text.slice(this.#position, newline);
-      if (this.#isWanted(line)) this.#window.push({ line, start: this.#offset });
-      this.#offset += newline + 1 - this.#position;
-      this.#position = newline + 1;
+      const next = this.#lines.next();
+      if (next === null && !this.#read(force)) break;
+      if (next !== null && this.#isWanted(next.line)) this.#window.push(next);
     }
     return this.#window.length > 0;
-  }
-
-  /**
-   * A reader of one type in a hundred need not look at every line: it finds the next one by the
-   * type between tabs. (The same text between other tabs costs one look more.)
-   */
-  #skipUnwanted(): void {
-    if (this.#mark === null) return;
-    const mark = this.#text.indexOf(this.#mark, this.#position);
-    const next = this.#text.lastIndexOf("\n", mark < 0 ? undefined : mark) + 1;
-    if (next <= this.#position) return;
-    this.#offset += next - this.#position;
-    this.#position = next;
   }
 
   #begin(): void {
@@ -177,26 +148,18 @@ export class Lane {
 
   #read(force: boolean): boolean {
     if (!this.#open(force)) return false;
-    let rest = this.#text.slice(this.#position);
-    if (rest.length > MAX_LINE) {
-      this.#offset += rest.length;
-      rest = "";
-    }
-    const n = readSync(this.#fd, scratch, 0, CHUNK, this.#offset + rest.length);
-    this.#text = rest + scratch.toString("latin1", 0, n);
-    this.#position = 0;
-    return n > 0 || (force && this.refresh() && this.#read(true));
+    return this.#lines.read(this.#fd) || (force && this.refresh() && this.#read(true));
   }
 
   /** Begins again, and returns true, when its lane was replaced or cut. */
   refresh(): boolean {
     if (this.#fd < 0) return false;
     const there = statIfThere(this.#path);
-    if (there?.ino === this.#ino && there.size >= this.#offset) return false;
+    if (there?.ino === this.#ino && there.size >= this.#lines.offset) return false;
     this.losses++;
     this.close();
     this.#left = new LeftLines();
-    this.#offset = 0;
+    this.#lines.offset = 0;
     this.#checkedAt = Number.NEGATIVE_INFINITY;
     return this.#open(true);
   }
@@ -216,23 +179,30 @@ export class Lane {
     this.#name = laneNameOf(this.#fd);
     const { name, offset } = this.#start;
     const isSame = this.losses === 0 && name !== "" && name === this.#name;
-    this.#offset = isSame && startsLine(this.#fd, offset) ? offset : 0;
+    this.#lines.offset = isSame && startsLine(this.#fd, offset) ? offset : 0;
     return true;
   }
 
+  /** Ids of lines that this reader has not tried yet, or left to others; of any type. */
   *ahead(): Generator<string> {
     this.#open(true);
     yield* this.#left.ids();
     for (const { line } of this.#window.slice(this.#index)) yield idOfLine(line);
-    for (const { id } of linesOf(this.#path, this.#offset)) yield id;
+    for (const { id } of linesOf(this.#path, this.#lines.offset, END)) yield id;
+  }
+
+  /** Ids of lines before those that are not for this reader. */
+  *passedOver(): Generator<string> {
+    if (this.#wanted === null) return;
+    for (const { id, type } of linesOf(this.#path, 0, this.#lines.offset)) {
+      if (!this.#wanted.has(type)) yield id;
+    }
   }
 
   close(): void {
     if (this.#fd >= 0) closeSync(this.#fd);
     this.#fd = -1;
-    // A further read starts over.
-    this.#text = "";
-    this.#position = 0;
+    this.#lines.forget();
     this.#begin();
   }
 }
@@ -305,10 +275,22 @@ class LeftLines {
   }
 }
 
-export function* linesOf(path: string, from: number): Generator<{ id: string; type: string }> {
-  for (const { text } of completeLines(path, from, "latin1")) {
-    const type = typeOfLine(text);
-    if (type !== null) yield { id: idOfLine(text), type };
+/** The whole lines that begin at `from` or later, and before `to`. */
+function* linesOf(path: string, from: number, to: number): Generator<{ id: string; type: string }> {
+  const fd = openToRead(path);
+  if (fd < 0) return;
+  const lines = new LaneLines();
+  lines.offset = from;
+  try {
+    do {
+      for (let next = lines.next(); next !== null; next = lines.next()) {
+        if (next.start >= to) return;
+        const type = typeOfLine(next.line);
+        if (type !== null) yield { id: idOfLine(next.line), type };
+      }
+    } while (lines.read(fd));
+  } finally {
+    closeSync(fd);
   }
 }
 

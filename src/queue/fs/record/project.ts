@@ -34,25 +34,26 @@ export function projectSoon(run: FsRun, now: number): void {
     memo.projectionDue = true;
     memo.projectionDueSince = now;
   }
+  if (memo.projecting !== null) return; // it waits for its lock; the next completion looks again
   if (now - memo.projectionDueSince < Math.max(1000, 50 * memo.projectCost)) return;
   const written = statIfThere(run.paths.status)?.mtimeMs ?? 0;
   // Another worker did it within the second, and will again: it reads the ledger of us all.
   if (Math.abs(Date.now() - written) < 1000) memo.projectionDueSince = now;
-  else projectInBackground(run, now);
+  else projectInBackground(run);
 }
 
 /**
  * For a worker: a held lock is not waited for. A failed projection stays due: it is tried again a
  * second later, and at the latest when the run is closed, which warns if it fails again.
  */
-function projectInBackground(run: FsRun, now: number): void {
+function projectInBackground(run: FsRun): void {
   const { memo } = run;
   const tryProject = async () => {
     try {
       await project(run, 0);
     } catch {
       memo.projectionDue = true;
-      memo.projectionDueSince = now;
+      memo.projectionDueSince = performance.now();
     }
     memo.projecting = null;
   };
@@ -61,7 +62,7 @@ function projectInBackground(run: FsRun, now: number): void {
 
 /** Before a worker sleeps: its finished tasks must not wait for its next one. */
 export function projectBeforeIdling(run: FsRun): void {
-  if (run.memo.projectionDue) projectInBackground(run, performance.now());
+  if (run.memo.projectionDue) projectInBackground(run);
 }
 
 /** At the end of a command or of a worker: at once, unless that has become expensive. */
