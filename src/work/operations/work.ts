@@ -42,7 +42,7 @@ const input = z.strictObject({
       .check(z.describe("safe (default): what is done survives power loss; fast: the process")),
   ),
   task_type_filter: list("same as --types (swarm-lib)"),
-  max_iterations: amount("exit after N tasks or empty polls (swarm-lib; 0: never)"),
+  max_iterations: amount("same as --max-tasks (swarm-lib; 0: no limit)"),
   run_dir: text("same as --run (swarm-lib)"),
 });
 
@@ -153,8 +153,7 @@ function workerFor(
     types,
     routeFor: find,
     concurrency,
-    maxTasks: given.once ? 1 : given.max_tasks,
-    maxLooks: given.max_iterations || undefined,
+    maxTasks: mostTasks(given),
     drain: given.drain,
     graceMs: parseOptionalDuration(given.grace, "--grace"),
     timeoutMs: timeLimit(given.timeout),
@@ -179,6 +178,12 @@ function workerFor(
     onEvent,
   };
   return new Worker(store, host, options);
+}
+
+/** The least of what is asked for. An empty poll counts for none of them, as in swarm-lib. */
+function mostTasks({ once, max_tasks, max_iterations }: WorkInput): number | undefined {
+  const limits = [once && 1, max_tasks, max_iterations].filter((n): n is number => Boolean(n));
+  return limits.length > 0 ? Math.min(...limits) : undefined;
 }
 
 /** A pit has one snake for each claim at a time. */
