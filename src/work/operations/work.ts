@@ -67,7 +67,7 @@ const report = z.object({ attempts: z.number(), done: z.number(), other: z.numbe
 export const work = defineRunStream({
   name: "work",
   summary: "claim tasks and run a handler for each",
-  access: "write",
+  access: "create",
   input,
   event: events<WorkEvent>(),
   output: report,
