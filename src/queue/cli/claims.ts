@@ -23,13 +23,13 @@ const claimCommand: Command = {
   // One line per task, flat like swarm-lib's, so that a shell can read it without knowing more.
   json: ({ claims }: Output) =>
     claims.map(({ task, ...claim }) => JSON.stringify({ ...task, ...claim })).join("\n"),
-  human: ({ claims, artifacts }: Output, { color }) => {
+  human: ({ claims, artifacts }: Output, { color }, { cwd }) => {
     if (claims.length === 0) return color.dim("nothing to claim");
     const lines = claims.map(({ task, attempt, worker }, i) => {
       const type = color.dim(`(${plain(String(task.task_type))})`);
       const again = attempt > 1 ? color.yellow(` attempt ${attempt}`) : "";
       const payload = plain(JSON.stringify(task.payload));
-      const path = artifacts[i];
+      const path = artifacts[i]?.replace(`${cwd}/`, "");
       const end = (verb: string) => `viv ${verb} ${task.task_id} --worker ${worker}`;
       return [
         `${color.green("claimed")} ${task.task_id} ${type}${again} ${payload}`,
