@@ -307,6 +307,18 @@ describe("the command itself", () => {
     expect(stop.signal.aborted).toBe(false);
   });
 
+  test("a handler without a slash is a file of the current folder, else a name in PATH", async () => {
+    script("handle.sh", "echo here");
+    await enqueue("t.1");
+    await enqueue("t.2");
+    for (const handler of ["handle.sh", "true"]) {
+      const said = await cli(["work", "--run", run, "--handler", handler, "--once"], around());
+      expect(said.status, said.stderr).toBe(0);
+    }
+    expect(log("t.1")).toBe("here\n");
+    expect((await show("t.2")).state).toBe("done");
+  });
+
   test("a missing run is made, and named on stderr; an existing one is not mentioned", async () => {
     const there = join(home, "new");
     const work = (dir: string) =>

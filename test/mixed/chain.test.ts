@@ -49,6 +49,7 @@ async function drive(): Promise<string> {
   const handler = script("handler.sh", HANDLER);
   const first = ["--next-step", "claim step 1", "--next-task-id", "t.chain.1"];
   await swarmCli(["status-init", "--run-dir", run, "--run-id", "chain", ...first]);
+  writeFileSync(join(run, "BACKLOG.md"), "# the wish");
   const task = ["--task-id", "t.chain.1", "--task-type", "step1", "--payload", '{"step": 1}'];
   expect(await swarmCli(["enqueue", "--run-dir", run, ...task])).toEqual(SILENT);
   return handler;
@@ -99,6 +100,7 @@ function expectWholeChain(): void {
     next_task_id: null,
     completed_tasks: ids,
   });
+  expect(readFileSync(join(run, "BACKLOG.md"), "utf8")).toBe("# the wish");
   for (const id of ids) expect(existsSync(join(run, `artifacts/${id}.md`))).toBe(true);
 }
 

@@ -138,6 +138,16 @@ describe("a task that has ended", () => {
     expect(idsIn(run, "done")).toEqual(["t.1"]);
   });
 
+  test("an engine's session, which has the old task, is not resumed", async () => {
+    await enqueue("t.1");
+    await claim();
+    await complete("t.1", "--success");
+    writeFileSync(join(run, "artifacts/t.1.session.json"), "{}");
+    await enqueue("t.1", ...payload({ day: 2 }));
+    expect(existsSync(join(run, "artifacts/t.1.session.json"))).toBe(false);
+    expect(text("artifacts/t.1.rounds/1/t.1.session.json")).toBe("{}");
+  });
+
   test("artifacts that are no files are not copied", async () => {
     await enqueue("t.1");
     await claim();

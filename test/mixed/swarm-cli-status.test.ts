@@ -146,6 +146,18 @@ describe("status", () => {
   });
 });
 
+test("resume_command is shown, and never run", async () => {
+  await cli("status-init", "--run-id", "r");
+  const path = join(run, "status.json");
+  const trap = join(run, "trap");
+  const text = readFileSync(path, "utf8");
+  writeFileSync(path, text.replace('"resume_command": null', `"resume_command": "touch ${trap}"`));
+  for (const command of ["status-show", "ls", "reap"]) await cli(command);
+  await cli("claim", "--worker-id", "w");
+  expect((await cli("status-show")).stdout).toContain(`"resume_command": "touch ${trap}"`);
+  expect(existsSync(trap)).toBe(false);
+});
+
 describe("heartbeat and reap", () => {
   test("heartbeat writes the note and nothing else; without one the file is empty", async () => {
     const text = () => readFileSync(join(run, "claimed/w.1/.heartbeat"), "utf8");

@@ -22,7 +22,7 @@ import { project } from "../record/project.ts";
 import { withStatusLock } from "../record/status-file.ts";
 import { cycleError, findCycle } from "../waiting/dependents.ts";
 import { finishPublish, isBlocked } from "./publish.ts";
-import { closeHistory, copyArtifacts, isEnded, recordAgain, retire } from "./rounds.ts";
+import { closeHistory, isEnded, keepArtifacts, recordAgain, retire } from "./rounds.ts";
 
 /**
  * An id that is taken, enqueued once more, as swarm-lib's scripts do: a handler that runs again after
@@ -30,7 +30,7 @@ import { closeHistory, copyArtifacts, isEnded, recordAgain, retire } from "./rou
  *   not ended   nothing is written; an error if the task there is another one
  *   ended       a new round: the task is enqueued again, and its history stays
  * Two requests for one id come one after the other, by the lock of status.json. The steps of a round:
- *   1. write the new file in tmp/ (and sync it), copy the artifacts, close the history
+ *   1. write the new file in tmp/ (and sync it), keep the artifacts, close the history
  *   2. link ids/<id> to the new file: this decides; after a crash, recovery goes on from here
  *   3. move the old file from done/ or failed/ to artifacts/<id>.rounds/
  *   4. record it
@@ -89,7 +89,7 @@ function newRound(run: FsRun, task: Task, text: string, place: Place): Enqueued 
   const tmp = temporaryPath(run, id);
   const stats = writeNew(tmp, text, run.durability === "safe");
   try {
-    copyArtifacts(run, id);
+    keepArtifacts(run, id, place.state);
     closeHistory(run, id, by ?? "swarm-cli");
     linkId(run, id, tmp);
     if (!retire(run, id, place, old.ino)) {

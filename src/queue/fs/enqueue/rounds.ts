@@ -21,8 +21,9 @@ import { linesAbout } from "../record/ledger-files.ts";
 
 /**
  * `artifacts/<id>.rounds/<n>/`: an id that was given out again keeps here what it was before: the
- * task's file, named `done.json` or `failed.json` by its end, and copies of the artifacts that the
- * next attempt writes anew.
+ * task's file, named `done.json` or `failed.json` by its end, copies of the artifacts that the next
+ * attempt writes anew, and what that attempt must not go on with: an engine's session, which has the
+ * old task, and the evidence of failures that were overcome.
  */
 
 const ENDS = ["done", "failed"] as const;
@@ -63,9 +64,13 @@ export function lastEnd(run: FsRun, id: string): (typeof ENDS)[number] | undefin
   return last === 0 ? undefined : endIn(`${roundsOf(run, id)}/${last}`);
 }
 
-/** Before the next round: the originals stay until a handler replaces them. */
-export function copyArtifacts(run: FsRun, id: string): void {
+/** Before the next round. Of what is copied, the original stays until a handler replaces it. */
+export function keepArtifacts(run: FsRun, id: string, state: Place["state"]): void {
   const folder = openRound(run, id);
+  const moved = state === "done" ? ["session.json", "evidence"] : ["session.json"];
+  for (const name of moved.map((suffix) => `${id}.${suffix}`)) {
+    renameIfThere(`${run.paths.artifacts}/${name}`, `${folder}/${name}`);
+  }
   for (const suffix of OVERWRITTEN) {
     const name = `${id}.${suffix}`;
     copyRegular(`${run.paths.artifacts}/${name}`, `${folder}/${name}`);
@@ -106,21 +111,12 @@ export function closeHistory(run: FsRun, id: string, by: string): void {
   }
   const last = history.at(-1);
   if (last !== undefined && !isAttempt(last)) return;
-  appendHistory(run, id, { retried: true, by, at: nowIso(run), note: NOTE });
+  appendHistory(run, id, { retried: true, by, at: nowIso(run) });
 }
-
-const NOTE = "enqueued again";
 
 /** Where the projection learns that a completed task no longer is one: see project.ts. */
 export function recordAgain(run: FsRun, id: string, by?: string): void {
-  record(run, {
-    event: "retried",
-    task: id,
-    from: lastEnd(run, id),
-    to: "pending",
-    by,
-    note: NOTE,
-  });
+  record(run, { event: "retried", task: id, from: lastEnd(run, id), to: "pending", by });
 }
 
 /**
