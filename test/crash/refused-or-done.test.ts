@@ -181,6 +181,18 @@ const SCENARIOS: Scenario[] = [
     act: ({ store }) => store.retry("a", { by: "me" }),
     moves: { from: "failed", to: "waiting" },
   },
+  ...(["done", "failed"] as const).map((end) => ({
+    name: `enqueue again of one that is ${end}`,
+    setUp: async (scene: Scene) => {
+      await claimed()(scene);
+      await scene.store[end === "done" ? "complete" : "fail"](scene.ref);
+      await scene.store.artifacts.write("a.md", "the first result");
+      scene.ref = NOTHING;
+    },
+    act: ({ store }: Scene) =>
+      store.enqueue({ id: "a", type: "t", payload: { round: 2 } }, { asSwarmLib: true }),
+    moves: { from: end, to: "pending" },
+  })),
   {
     name: "approve",
     setUp: inReview,

@@ -10,7 +10,6 @@ import {
   renameIfThere,
   renameOver,
   statIfThere,
-  syncMove,
   unlinkIfThere,
   writeNew,
 } from "../files/atomic.ts";
@@ -22,7 +21,15 @@ import { project } from "../record/project.ts";
 import { withStatusLock } from "../record/status-file.ts";
 import { cycleError, findCycle } from "../waiting/dependents.ts";
 import { finishPublish, isBlocked } from "./publish.ts";
-import { closeHistory, isEnded, keepArtifacts, recordAgain, retire } from "./rounds.ts";
+import {
+  closeHistory,
+  isEnded,
+  keepArtifacts,
+  recordAgain,
+  retire,
+  syncRound,
+  unretire,
+} from "./rounds.ts";
 
 /**
  * An id that is taken, enqueued once more, as swarm-lib's scripts do: a handler that runs again after
@@ -70,9 +77,14 @@ const COMPARED = ["task_type", "payload", "depends_on", "tier_hint"] as const;
 /** Null when it has moved meanwhile. */
 function sameAs(task: Task, place: Place, refusal: VivError): Enqueued | null {
   const { task_id: id } = task;
-  const file = readRegular(place.path, MAX_TASK_BYTES);
-  if (file === null) return null;
-  const there = parseExactly(file.text) as Partial<Task>;
+  let there: Partial<Task>;
+  try {
+    const file = readRegular(place.path, MAX_TASK_BYTES);
+    if (file === null) return null;
+    there = parseExactly(file.text) as Partial<Task>;
+  } catch {
+    throw refusal; // no task can be read there: certainly not this one
+  }
   const other = COMPARED.find((key) => canonicalJson(there[key]) !== canonicalJson(task[key]));
   if (other === undefined) return { id, state: place.state as Enqueued["state"], created: false };
   throw new VivError("TASK_EXISTS", refusal.message, { ...refusal.details, other });
@@ -88,29 +100,27 @@ function newRound(run: FsRun, task: Task, text: string, place: Place): Enqueued 
   const by = task.created_by ?? undefined;
   const tmp = temporaryPath(run, id);
   const stats = writeNew(tmp, text, run.durability === "safe");
+  const after = new Afterwards();
   try {
     keepArtifacts(run, id, place.state);
     closeHistory(run, id, by ?? "swarm-cli");
     linkId(run, id, tmp);
     if (!retire(run, id, place, old.ino)) {
-      withdraw(run, id, tmp);
+      withdraw(run, place, old.ino, task, tmp);
       return null;
     }
+    after.try(`the ledger has no line about this; ${id} is enqueued all the same`, () =>
+      recordAgain(run, id, by),
+    );
+    // Not there: a sweep took us for dead and did this step.
+    renameIfThere(tmp, fileOf(run.paths, "pending", id));
   } catch (error) {
-    withdraw(run, id, tmp);
-    throw error;
+    if (withdraw(run, place, old.ino, task, tmp)) throw error;
   }
-  const after = new Afterwards();
-  after.try(`the ledger has no line about this; ${id} is enqueued all the same`, () =>
-    recordAgain(run, id, by),
-  );
-  const target = fileOf(run.paths, "pending", id);
-  // Not there: a sweep took us for dead and did this step.
-  renameIfThere(tmp, target);
   if (run.durability === "safe") {
     after.try(
       `that ${id} has moved could not be synced: a power cut may undo it, then enqueue it again`,
-      () => syncMove(place.path, target),
+      () => syncRound(run, id, place),
     );
   }
   after.try(
@@ -134,9 +144,12 @@ function linkId(run: FsRun, id: string, path: string): void {
   }
 }
 
-/** Undoes steps 1 and 2: the id is again that of the task which is there. */
-function withdraw(run: FsRun, id: string, tmp: string): void {
-  if (!unlinkIfThere(tmp)) return; // a sweep has published it
+/** Undoes steps 2 and 3. False when the new file is no longer in tmp/: then it is published. */
+function withdraw(run: FsRun, was: Place, inode: number, task: Task, tmp: string): boolean {
+  const id = task.task_id;
+  if (!unlinkIfThere(tmp)) return false;
+  unretire(run, id, was, inode);
   const place = locate(run, id);
   if (place !== null && place.state !== "claimed") linkId(run, id, place.path);
+  return true;
 }

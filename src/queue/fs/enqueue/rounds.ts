@@ -1,4 +1,5 @@
 import { fstatSync } from "node:fs";
+import { dirname } from "node:path";
 import { mkdirSync, withFile } from "../../../platform/files/beneath.ts";
 import { isAttempt } from "../../attempt.ts";
 import {
@@ -127,10 +128,22 @@ export function retire(run: FsRun, id: string, { path, state }: Place, inode: nu
   const folder = openRound(run, id);
   const target = `${folder}/${state}.json`;
   if (!renameIfThere(path, target)) return false;
-  if (statIfThere(target)?.ino !== inode) {
-    renameIfThere(target, path);
-    return false;
-  }
-  if (run.durability === "safe") syncFolder(folder);
-  return true;
+  if (statIfThere(target)?.ino === inode) return true;
+  renameIfThere(target, path);
+  return false;
+}
+
+/** Takes `retire` back, if it was made. */
+export function unretire(run: FsRun, id: string, { path, state }: Place, inode: number): void {
+  const target = `${roundsOf(run, id)}/${lastRound(run, id)}/${state}.json`;
+  if (statIfThere(target)?.ino === inode) renameIfThere(target, path);
+}
+
+/** After a round has begun, in `safe`: where the ended task is, before where it was. */
+export function syncRound(run: FsRun, id: string, { path }: Place): void {
+  const { artifacts, state } = run.paths;
+  const rounds = roundsOf(run, id);
+  syncFolder(state.pending);
+  for (const folder of [`${rounds}/${lastRound(run, id)}`, rounds, artifacts]) syncFolder(folder);
+  syncFolder(dirname(path));
 }
