@@ -1,4 +1,4 @@
-import { readFileSync, rmSync } from "node:fs";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { newFolder } from "../../../../test/support/folders.ts";
@@ -53,6 +53,25 @@ test("after a loss of .viv/ the history is that of the ledger, rounds included",
   expect(await later.attemptsOf("a")).toEqual(before);
   expect((await later.doctor()).findings).toEqual([]);
   await later.close();
+});
+
+test("a round whose process died when it had the id is finished by the next request", async () => {
+  const { path, store } = await newRun();
+  await store.enqueue({ id: "a", type: "t", payload: { round: 1 } });
+  await endOne(store, "a", "complete");
+  const text = readFileSync(join(path, "done/a.json"), "utf8").replace('"round": 1', '"round": 2');
+  const draft = join(path, ".viv/tmp/a~host.1.0.x");
+  writeFileSync(draft, text);
+  rmSync(join(path, ".viv/ids/a.json"));
+  linkSync(draft, join(path, ".viv/ids/a.json"));
+
+  const spec = { id: "a", type: "t", payload: { round: 2 } };
+  expect(await store.enqueue(spec, AGAIN)).toMatchObject({ created: false });
+  expect(places(path).get("a")).toEqual([{ state: "pending" }]);
+  expect((await store.show("a"))?.task?.payload).toEqual({ round: 2 });
+  const first = JSON.parse(readFileSync(join(path, "artifacts/a.rounds/1/done.json"), "utf8"));
+  expect(first.payload).toEqual({ round: 1 });
+  await store.close();
 });
 
 test("a retry by a person and a new round at the same moment: one of them, whole", async () => {
