@@ -177,6 +177,9 @@ async function runCommand(
   try {
     output = await withContext(around, asked, async (context, opened) => {
       const data = await asGiven(command, parsed.data, input);
+      // Also without a terminal: a worker on a mistyped path would wait for ever.
+      if (isStream(op) && opened?.isNew)
+        io.stderr.write(`viv: created run ${plain(opened.location)}\n`);
       if (isStream(op)) return streamed(command, op, context, data, io, json === true);
       const result = await op.run(context, data);
       if (opened?.isNew && io.stderr.isTTY && !op.name.endsWith("init")) {

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Config } from "../base/section.ts";
 import {
   type Context,
@@ -53,7 +54,8 @@ export async function withContext<T>(
   { config, run, runPath }: Asked,
   act: (context: Context, opened: { isNew: boolean; location: string } | null) => Promise<T>,
 ): Promise<T> {
-  const isNew = run?.options.create === true && !existsSync(run.path);
+  // Every layout has this folder; a folder without it becomes a run.
+  const isNew = run?.options.create === true && !existsSync(join(run.path, "claimed"));
   const store = run === null ? null : await around.open(run.path, run.options);
   const use = async <P>(port: Port<P>): Promise<P> => {
     if (port.name === storePort.name && store !== null) return store as P;

@@ -16,19 +16,24 @@ const OPS = [
 
 const NOW = Date.parse("2026-11-15T08:00:00Z");
 
+const artifacts = { pathOnThisHost: (name: string) => `/r/artifacts/${name}` };
+
 /** A store with given answers that records its calls. */
 function context(answers: Record<string, unknown>): { context: Context; asked: unknown[][] } {
   const asked: unknown[][] = [];
-  const store = new Proxy({ runId: "r", location: "/r" } as unknown as Store, {
-    get: (target, name: string) => {
-      if (name in target || name === "then") return target[name as keyof Store];
-      return (...args: unknown[]) => {
-        asked.push([name, ...args]);
-        const answer = answers[name];
-        return typeof answer === "function" ? answer(...args) : Promise.resolve(answer);
-      };
+  const store = new Proxy(
+    { runId: "r", location: "/r", folder: "/r", artifacts } as unknown as Store,
+    {
+      get: (target, name: string) => {
+        if (name in target || name === "then") return target[name as keyof Store];
+        return (...args: unknown[]) => {
+          asked.push([name, ...args]);
+          const answer = answers[name];
+          return typeof answer === "function" ? answer(...args) : Promise.resolve(answer);
+        };
+      },
     },
-  });
+  );
   const signal = new AbortController().signal;
   const use = async (port: { name: string }) => {
     if (port.name === "store") return store as never;
@@ -53,12 +58,15 @@ describe.each(OPS.map((op) => [op.name, op] as const))("%s", (_, op) => {
 describe("claim", () => {
   it("looks after the run and tries once more when there is nothing", async () => {
     let looks = 0;
-    const found = [{ task: {}, worker: "w", token: "1", attempt: 1 }];
+    const found = [{ task: { task_id: "t" }, worker: "w", token: "1", attempt: 1 }];
     const { context: c, asked } = context({
       claim: async () => (looks++ === 0 ? [] : found),
       sweep: { promoted: 1, adopted: 0, recovered: 0 },
     });
-    expect(await claim.run(c, { worker: "w", types: ["a"], max: 2 })).toEqual({ claims: found });
+    expect(await claim.run(c, { worker: "w", types: ["a"], max: 2 })).toEqual({
+      claims: found,
+      artifacts: ["/r/artifacts/t.md"],
+    });
     const request = { worker: "w", types: ["a"], max: 2 };
     expect(asked).toEqual([["claim", request], ["sweep"], ["claim", request]]);
   });
@@ -68,7 +76,7 @@ describe("claim", () => {
       claim: [],
       sweep: { promoted: 0, adopted: 0, recovered: 0 },
     });
-    expect(await claim.run(c, { worker: "w" })).toEqual({ claims: [] });
+    expect(await claim.run(c, { worker: "w" })).toEqual({ claims: [], artifacts: [] });
     expect(asked).toEqual([["claim", { worker: "w" }], ["sweep"]]);
   });
 });

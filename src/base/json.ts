@@ -103,7 +103,7 @@ export function assertJson(value: unknown, where: string): void {
       );
     }
     if (v === null || typeof v === "string" || typeof v === "boolean" || v === undefined) continue;
-    if (typeof v === "number" && Number.isFinite(v)) continue;
+    if ((typeof v === "number" && Number.isFinite(v)) || v instanceof ExactNumber) continue;
     if (typeof v === "object" && typeof (v as { toJSON?: unknown }).toJSON === "function") {
       stack.push({ value: (v as { toJSON(): unknown }).toJSON(), where: at, depth: depth + 1 });
     } else if (Array.isArray(v)) {
@@ -148,11 +148,16 @@ export function parseObject(text: string): Record<string, unknown> | null {
 }
 
 /** A number that JavaScript would write differently from how it was read. */
-class ExactNumber {
+export class ExactNumber {
   readonly text: string;
 
   constructor(text: string) {
     this.text = text;
+  }
+
+  /** For readers that can do with JavaScript's digits. */
+  toJSON(): number {
+    return Number(this.text);
   }
 }
 

@@ -13,7 +13,7 @@ export type Durability = "safe" | "fast";
 export interface Enqueued {
   id: string;
   state: "pending" | "waiting";
-  /** False when `ifAbsent` found the id taken; `state` is then that of the task there. */
+  /** False when `ifAbsent` or `asSwarmLib` found the task there; `state` is then its state. */
   created: boolean;
   warnings?: Warnings;
 }
@@ -22,8 +22,12 @@ export interface EnqueueOptions {
   durability?: Durability;
   /** An existing id is not an error. */
   ifAbsent?: boolean;
-  /** As swarm-lib does: always into pending/; claims check the dependencies. */
-  straightToPending?: boolean;
+  /**
+   * By swarm-lib's rules: always into pending/ (claims check the dependencies), any type, and an id
+   * may be enqueued again. An equal task that has not ended is left as it is (`created: false`); an
+   * ended one begins a new round, and its history stays.
+   */
+  asSwarmLib?: boolean;
 }
 
 export type BulkResult = z.output<typeof bulkResult>;

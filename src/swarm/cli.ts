@@ -29,7 +29,7 @@ export const COMMANDS: readonly Command[] = [
     help: "publish a task to pending/",
     options: [
       runDir,
-      required("--task-id", "a name that is new in this run"),
+      required("--task-id", "its name; that of an ended task begins a new round"),
       required("--task-type", "what kind of work it is"),
       text("--payload", "a JSON object for the handler (default: {})"),
       text("--depends-on", "ids that must be done first, with commas between"),
@@ -153,9 +153,10 @@ export async function runSwarmCli(args: readonly string[], context: Context): Pr
 /** Advice that names a flag or command of `viv` is put into swarm-cli's terms. */
 function messageOf(error: unknown): string {
   if (isVivError(error, "TASK_EXISTS") && error.details.state !== "gone") {
-    const { id, state, worker } = error.details;
+    const { id, state, worker, other } = error.details;
     const where = `${state}${worker ? ` by ${worker}` : ""}`;
-    return `task ${id} is there already (${where}); choose another id`;
+    const how = other ? ` with another ${other}` : "";
+    return `task ${id} is there already (${where})${how}; choose another id`;
   }
   return error instanceof Error ? error.message : String(error);
 }

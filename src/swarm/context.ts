@@ -1,9 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { VivError } from "../base/errors.ts";
-import { parseUserObject } from "../base/user-json.ts";
+import { assertDepth, ExactNumber } from "../base/json.ts";
 import type { Store } from "../queue/store.ts";
 import type { Values } from "./argparse.ts";
+import { dumps, JsonNumber, type JsonTree, readJson } from "./python.ts";
 
 interface Output {
   write(text: string): unknown;
@@ -11,10 +13,16 @@ interface Output {
   columns?: number;
 }
 
+interface OpenAs {
+  create: true;
+  withoutStatus: true;
+  runId: string;
+}
+
 /** The surroundings of one call of swarm-cli. */
 export interface Context {
   /** Opens a run as swarm-lib does: creates it when missing, but without a status.json. */
-  open(path: string, options: { create: true; withoutStatus: true }): Promise<Store>;
+  open(path: string, options: OpenAs): Promise<Store>;
   stdout: Output;
   stderr: Output;
   /** Replaces `~`. */
@@ -33,7 +41,9 @@ export async function withRun<T>(
   work: (store: Store) => Promise<T>,
 ): Promise<T> {
   const path = runPath(values.text("--run-dir"), context.home);
-  const store = await context.open(path, { create: true, withoutStatus: true });
+  // The folder's name, whatever it is, until a status.json has another one.
+  const runId = basename(path);
+  const store = await context.open(path, { create: true, withoutStatus: true, runId });
   try {
     return await work(store);
   } finally {
@@ -46,12 +56,20 @@ export function warn({ stderr }: Context, sentences: readonly string[] = []): vo
   for (const sentence of sentences) stderr.write(`warning: ${sentence}\n`);
 }
 
-/** Absolute: `~` is expanded, and links are followed as far as the path exists. */
+/** Absolute: `~` and `~user` are expanded, and links are followed as far as the path exists. */
 export function runPath(given: string, home: string): string {
-  if (given.startsWith("~") && given !== "~" && !given.startsWith("~/")) {
-    throw new VivError("INVALID", `${given} names another user's home; write the path in full`);
-  }
-  return followLinks(resolve(given.startsWith("~") ? join(home, given.slice(1)) : given));
+  const [, user, rest = ""] = /^~([^/]*)(.*)$/s.exec(given) ?? [];
+  if (user === undefined) return followLinks(resolve(given));
+  return followLinks(resolve(join(user === "" ? home : homeOf(user), rest)));
+}
+
+/** Asked of a shell: it knows every kind of user database. */
+function homeOf(user: string): string {
+  const isPlain = /^[A-Za-z0-9_][A-Za-z0-9_.-]*$/.test(user);
+  const found = isPlain ? spawnSync("/bin/sh", ["-c", `printf %s ~${user}`]).stdout : null;
+  const home = found?.toString() ?? "";
+  if (home.startsWith("/")) return home;
+  throw new VivError("INVALID", `there is no user ${user}; write the path of the run in full`);
 }
 
 function followLinks(path: string): string {
@@ -65,8 +83,35 @@ function followLinks(path: string): string {
   }
 }
 
-/** A JSON object given as a flag's value; undefined when the flag is missing or empty. */
+/**
+ * A JSON object given as a flag's value, its numbers as Python would write them; undefined when the
+ * flag is missing or empty.
+ */
 export function objectFrom(values: Values, flag: string): Record<string, unknown> | undefined {
   const text = values.filled(flag);
-  return text === undefined ? undefined : parseUserObject(text, flag);
+  if (text === undefined) return undefined;
+  const fail = (why: string, cause?: unknown) =>
+    new VivError("INVALID", `${flag} ${why}`, {}, { cause });
+  let tree: JsonTree;
+  try {
+    assertDepth(text);
+    tree = readJson(text);
+  } catch (cause) {
+    throw fail(`is not valid JSON: ${(cause as Error).message}`, cause);
+  }
+  if (!(tree instanceof Map)) throw fail('must be a JSON object, like {"goal": "..."}');
+  return exactly(tree, (number) => fail(`has the number ${number}, which JSON does not have`)) as
+    | Record<string, unknown>
+    | undefined;
+}
+
+function exactly(tree: JsonTree, refuse: (number: string) => Error): unknown {
+  if (tree instanceof JsonNumber) {
+    const text = dumps(tree);
+    if (/[a-z]{3}/i.test(text)) throw refuse(tree.text); // NaN, or beyond the range of a float
+    return new ExactNumber(text);
+  }
+  if (Array.isArray(tree)) return tree.map((one) => exactly(one, refuse));
+  if (!(tree instanceof Map)) return tree;
+  return Object.fromEntries([...tree].map(([key, one]) => [key, exactly(one, refuse)]));
 }

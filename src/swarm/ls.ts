@@ -62,6 +62,10 @@ function summarizeRun(runDir: string) {
     last_completed: list.at(-1) ?? null,
     current_worker: checkpoint.get("current_worker") ?? null,
     completed_count: list.length,
+    // Not in swarm-lib: states of ours in which a task is neither pending nor ended.
+    waiting: countTasks(`${runDir}/waiting`),
+    review: countTasks(`${runDir}/review`),
+    quarantine: countFiles(`${runDir}/quarantine`, (name) => !name.endsWith(".reason")),
   };
 }
 
@@ -76,7 +80,11 @@ function readCheckpoint(runDir: string): ReadonlyMap<string, JsonTree> {
 }
 
 function countTasks(folder: string): number {
-  return namesIn(folder).filter((name) => name.endsWith(".json")).length;
+  return countFiles(folder, (name) => name.endsWith(".json"));
+}
+
+function countFiles(folder: string, isCounted: (name: string) => boolean): number {
+  return namesIn(folder).filter(isCounted).length;
 }
 
 function countClaims(claimed: string): Map<string, number> {
@@ -108,6 +116,8 @@ function renderRun(run: ReturnType<typeof summarizeRun>, inColor: boolean): stri
   const count = (name: string, n: number, code: string) =>
     paint(n > 0 ? code : "2", `${name}=${n}`);
   const claimed = [...run.claimed_by_worker.values()].reduce((sum, n) => sum + n, 0);
+  // Only where there are any: a run without features of ours looks as in swarm-lib.
+  const ours = (["waiting", "review", "quarantine"] as const).filter((name) => run[name] > 0);
   const lines = [
     `${paint("1;36", plain(run.run_id))}  ${plain(run.run_dir)}`,
     `  ${[
@@ -115,6 +125,7 @@ function renderRun(run: ReturnType<typeof summarizeRun>, inColor: boolean): stri
       count("claimed", claimed, "34"),
       count("done", run.done, "32"),
       count("failed", run.failed, "31"),
+      ...ours.map((name) => count(name, run[name], "35")),
     ].join("  ")}`,
   ];
   for (const [worker, n] of run.claimed_by_worker) {

@@ -9,7 +9,10 @@ import type { Values } from "./argparse.ts";
 import { type Context, objectFrom, runPath, type Verb, warn, withRun } from "./context.ts";
 import { type Dumpable, dumps, JsonNumber, type JsonTree, readJson } from "./python.ts";
 
-/** Always into pending/, the only place that swarm-lib's workers read; they check dependencies there. */
+/**
+ * Always into pending/, the only place that swarm-lib's workers read; they check dependencies there.
+ * An id may come again: see asSwarmLib.
+ */
 export const enqueue: Verb = async (values, context) => {
   const spec: TaskSpec = {
     id: values.text("--task-id"),
@@ -20,7 +23,7 @@ export const enqueue: Verb = async (values, context) => {
     created_by: values.maybe("--created-by") ?? null,
   };
   const { warnings } = await withRun(values, context, (store) =>
-    store.enqueue(spec, { straightToPending: true }),
+    store.enqueue(spec, { asSwarmLib: true }),
   );
   warn(context, warnings);
   return 0;

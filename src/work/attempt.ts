@@ -2,7 +2,7 @@ import { basename, resolve } from "node:path";
 import { parseDuration } from "../base/duration.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 import { fingerprint } from "../base/fingerprint.ts";
-import { canonicalJson } from "../base/json.ts";
+import { canonicalJson, isRecord, parseExactly } from "../base/json.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Limit } from "../engines/costs/budget.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
@@ -17,7 +17,7 @@ import {
 } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Claim, Store } from "../queue/store.ts";
-import { priorityOf } from "../queue/task.ts";
+import { priorityOf, type Task } from "../queue/task.ts";
 import type { Route } from "./config-route.ts";
 import { type AttemptEnd, Ending, reportOf, said, sentence } from "./ending.ts";
 import type { WorkerHost } from "./host.ts";
@@ -181,8 +181,10 @@ export class Attempt {
 
   async #handle(place: Place): Promise<Finished> {
     await this.#retry.briefly(() => this.#beginLog());
-    return this.#runner.execute(place, this.#context.route.handler, {
-      stdin: `${canonicalJson(this.claim.task)}\n`,
+    const { store, route } = this.#context;
+    const source = await store.source(this.#id).catch(() => null);
+    return this.#runner.execute(place, route.handler, {
+      stdin: `${canonicalJson(withExactNumbers(this.claim.task, source))}\n`,
       head: this.#head,
       logPath: this.#artifacts.logOf(this.#id),
       timeoutMs: this.#timeoutMs(),
@@ -285,4 +287,15 @@ function unwritten(error: Unrecorded): Unrecorded {
 export function resolveHandler(argv: readonly string[], folder: string): string[] {
   const [program = "", ...rest] = argv;
   return [basename(program) === program ? program : resolve(folder, program), ...rest];
+}
+
+/** The payload's numbers as they stand in the task's file; another text (food) changes nothing. */
+function withExactNumbers(task: Task, source: string | null): Task {
+  try {
+    const exact = parseExactly(source ?? "");
+    const isSame = isRecord(exact) && exact.task_id === task.task_id && isRecord(exact.payload);
+    return isSame ? { ...task, payload: exact.payload as Task["payload"] } : task;
+  } catch {
+    return task; // not JSON
+  }
 }

@@ -28,8 +28,6 @@ export interface WorkerOptions extends AttemptSettings {
   routeFor(type: string): ReadyRoute | undefined;
   concurrency: number;
   maxTasks?: number;
-  /** swarm-lib's count: each task and each empty poll is one. */
-  maxLooks?: number;
   drain?: boolean;
   graceMs?: number;
   /** The longest sleep between two polls. */
@@ -90,7 +88,7 @@ export class Worker {
   /** Those of them whose handlers run; of the others only the end is being recorded. */
   readonly #busy = new Set<string>();
   readonly #report: WorkerReport = { attempts: 0, done: 0, review: 0, other: 0 };
-  #looks = 0;
+  readonly #registrations: Registration[] = [];
   #held = "";
   /** The slot in hand at the last claim. */
   #offered: Release | undefined;
@@ -153,7 +151,7 @@ export class Worker {
     const names = this.#options.slotNames ?? [worker];
     const onError = (error: unknown) => this.#emitError(error);
     const reaper = new Reaper(this.#store, { everyMs: reapEveryMs, onError, onReaped });
-    const held: Registration[] = [];
+    const held = this.#registrations;
     let claimCheck: NodeJS.Timeout | undefined;
     try {
       for (const name of names) {
@@ -170,7 +168,6 @@ export class Worker {
       while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
         for (const claim of claims) this.#begin(claim);
-        this.#looks += Math.max(1, claims.length);
         if (claims.length === 0 && (await this.#isDrained())) break;
         if (claims.length === 0 || this.#free === 0) await this.#sleep();
       }
@@ -203,9 +200,7 @@ export class Worker {
   }
 
   get #isFulfilled(): boolean {
-    const { maxTasks = Number.POSITIVE_INFINITY, maxLooks = Number.POSITIVE_INFINITY } =
-      this.#options;
-    return this.#report.attempts >= maxTasks || this.#looks >= maxLooks;
+    return this.#report.attempts >= (this.#options.maxTasks ?? Number.POSITIVE_INFINITY);
   }
 
   /** Called only when a claim found nothing: it reads more than a claim does. */
@@ -273,13 +268,24 @@ export class Worker {
     const route = this.#options.routeFor(claim.task.task_type);
     this.#emit({ kind: "claimed", claim });
     const ended = route === undefined ? this.#giveBack(claim) : this.#attempt(claim, route);
+    this.#noteTasks();
     ended
       .catch((error) => this.#emitError(error, claim))
       .finally(() => {
         this.#running.delete(key);
         this.#busy.delete(key);
+        this.#noteTasks();
         this.#wake();
       });
+  }
+
+  /** The next heartbeats name the tasks at hand, as swarm-lib's do. */
+  #noteTasks(): void {
+    const claims = [...this.#running.values()].map(({ claim }) => claim);
+    for (const registration of this.#registrations) {
+      const own = claims.filter(({ worker }) => worker === registration.worker);
+      registration.note(own.map(({ task }) => task.task_id).join(" "));
+    }
   }
 
   async #attempt(claim: Claim, route: ReadyRoute): Promise<void> {

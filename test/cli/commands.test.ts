@@ -175,7 +175,8 @@ describe("claim", () => {
       const { id, type } = task;
       return { id, type, task, worker, token, attempt };
     });
-    expect(claim.output.parse({ claims })).toEqual({ claims });
+    const output = { claims, artifacts: [null, null] };
+    expect(claim.output.parse(output)).toEqual(output);
     const ours = { id: "t.1", type: "job" };
     expect(claims[0]).toMatchObject({ worker: "w1", attempt: 1, ...ours });
     const file = JSON.parse(readFileSync(join(run, "claimed/w1/t.1.json"), "utf8"));
@@ -189,12 +190,17 @@ describe("claim", () => {
     expect(await say("claim", "--worker", "w1")).toBe("nothing to claim\n");
   });
 
-  it("shows people the payload, and which attempt it is", async () => {
+  it("shows people the payload, the attempt, where the result goes and the next step", async () => {
+    const rest = [
+      "  artifact: run/artifacts/t.1.md",
+      "  next: viv complete t.1 --worker w1   or: viv fail t.1 --worker w1",
+      "",
+    ].join("\n");
     await say("enqueue", "--type", "job", "--id", "t.1", "--payload", '{"repo":"web"}');
-    expect(await say("claim", "--worker", "w1")).toBe('claimed t.1 (job) {"repo":"web"}\n');
+    expect(await say("claim", "--worker", "w1")).toBe(`claimed t.1 (job) {"repo":"web"}\n${rest}`);
     await say("release", "t.1", "--worker", "w1");
     expect(await say("claim", "--worker", "w1")).toBe(
-      'claimed t.1 (job) attempt 2 {"repo":"web"}\n',
+      `claimed t.1 (job) attempt 2 {"repo":"web"}\n${rest}`,
     );
   });
 

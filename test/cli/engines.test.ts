@@ -171,7 +171,13 @@ describe("limits of an account", () => {
     expect(why.reasons[0]).toMatchObject({ code: "account_closed" });
     // Nobody else tries either, in this run or in another one.
     scenario = "";
-    const looked = await cli(["work", "--worker-id", "w2", "--max-iterations", "1"], around());
+    const stop = new AbortController();
+    const onStdout = (text: string) => void (text.includes("claude") && stop.abort());
+    const looked = await cli(["work", "--worker-id", "w2", "--max-iterations", "1"], {
+      ...around(),
+      signal: stop.signal,
+      onStdout,
+    });
     expect(looked.stdout).toContain("nothing was claimed");
     expect(calls()).toHaveLength(1);
     await ok(["accounts", "open", "claude"], around());
@@ -699,9 +705,6 @@ test("supervision costs no tokens: one call for each attempt, whatever else happ
   for (const command of [["ls"], ["status"], ["reap"], ["doctor"], ["why", "t.1"], ["costs"]]) {
     await ok(command, around());
   }
-  await cli(
-    ["work", "--worker-id", "x", "--max-iterations", "3", "--poll-interval", "0.05"],
-    around(),
-  );
+  await drain("--poll-interval", "0.05");
   expect(calls()).toHaveLength(5);
 });

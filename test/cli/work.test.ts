@@ -330,6 +330,76 @@ describe("the command itself", () => {
     expect(existsSync(join(run, "claimed", "w.demo", ".heartbeat"))).toBe(false);
   });
 
+  test("--max-iterations counts tasks, whatever became of them, and no empty polls", async () => {
+    const stop = new AbortController();
+    const flags = ["--worker-id", "w", "--max-iterations", "2", "--poll-interval", "0.05"];
+    const handler = script("handle.sh", 'test "$VIV_TASK_ID" != t.1');
+    const working = cli(["work", "--run", run, "--handler", handler, ...flags], {
+      ...around(),
+      signal: stop.signal,
+      onStdout: (text) => {
+        // One by one: between them it finds nothing, many times.
+        if (text.includes("waits for work")) void enqueue("t.1");
+        if (text.includes("t.1 failed")) void enqueue("t.2");
+      },
+    });
+    expect((await working).stdout).toContain("1 done, 1 attempt ended otherwise");
+    expect([(await show("t.1")).state, (await show("t.2")).state]).toEqual(["failed", "done"]);
+    expect(stop.signal.aborted).toBe(false);
+  });
+
+  test("a handler without a slash is a file of the current folder, else a name in PATH", async () => {
+    script("handle.sh", "echo here");
+    await enqueue("t.1");
+    await enqueue("t.2");
+    for (const handler of ["handle.sh", "true"]) {
+      const said = await cli(["work", "--run", run, "--handler", handler, "--once"], around());
+      expect(said.status, said.stderr).toBe(0);
+    }
+    expect(log("t.1")).toBe("here\n");
+    expect((await show("t.2")).state).toBe("done");
+  });
+
+  test("a missing run is made, and named on stderr; an existing one is not mentioned", async () => {
+    const there = join(home, "new");
+    const work = (dir: string) =>
+      cli(["work", "--run-dir", dir, "--worker-id", "w", "--handler", "true", "--drain"], around());
+    expect(await work(there)).toMatchObject({ status: 0, stderr: `viv: created run ${there}\n` });
+    expect(existsSync(join(there, "pending"))).toBe(true);
+    expect(await work(there)).toMatchObject({ status: 0, stderr: "" });
+    // As in swarm-lib's tour, which makes the folder first.
+    mkdirSync(join(home, "empty"));
+    expect((await work(join(home, "empty"))).stderr).toContain("viv: created run");
+  });
+
+  test("its heartbeat names the task at hand, and nothing when it has none", async () => {
+    const beat = join(run, "claimed/w/.heartbeat");
+    const handler = script("handle.sh", `until test "$(cat ${beat})" = t.1; do :; done`);
+    const seen: string[] = [];
+    await enqueue("t.1");
+    const flags = ["--worker-id", "w", "--once", "--heartbeat-interval", "0.05"];
+    const said = await cli(["work", "--run", run, "--handler", handler, ...flags], {
+      ...around(),
+      onStdout: (text) => {
+        if (text.includes("waits for work")) seen.push(readFileSync(beat, "utf8"));
+      },
+    });
+    expect(said.status, said.stderr).toBe(0);
+    expect(seen).toEqual([""]);
+  });
+
+  test("a handler reads the numbers of the payload as they were written", async () => {
+    const payload = '{"f": 1.0, "big": 12345678901234567890}';
+    const task = { task_id: "t.1", task_type: "t", run_id: "r", created_at: "", depends_on: [] };
+    const text = JSON.stringify(task).replace(/}$/, `, "payload": ${payload}}`);
+    writeFileSync(join(run, "pending/t.1.json"), text);
+    const said = await drain(["--handler", script("handle.sh", 'cat > "$SWARM_ARTIFACT_PATH"')]);
+    expect(said.status, said.stderr).toBe(0);
+    const got = readFileSync(join(run, "artifacts/t.1.md"), "utf8");
+    expect(got).toContain('"big": 12345678901234567890');
+    expect(got).toContain('"f": 1.0');
+  });
+
   test("--once, --max-tasks and --json", async () => {
     for (const id of ["t.1", "t.2", "t.3", "t.4"]) await enqueue(id);
     const base = ["work", "--run", run, "--handler", "true", "--worker-id", "w", "--json"];

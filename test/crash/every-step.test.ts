@@ -31,6 +31,8 @@ interface Scenario {
   act(scene: Scene): Promise<unknown>;
   /** Ids that the act creates: they need not exist after a crash, all others must. */
   creates?: string[];
+  /** The act enqueues `a` again, with the payload `{ round: 2 }`. */
+  isAgain?: boolean;
 }
 
 const HOUR = 3_600_000;
@@ -91,6 +93,21 @@ const SCENARIOS: Scenario[] = [
       store.enqueue({ id: "a", type: "t", depends_on: ["x", "y"], not_before: "+10m" }),
     creates: ["a"],
   },
+  ...(["done", "failed"] as const).map((end) => ({
+    name: `enqueue again of one that is ${end}`,
+    setUp: async (scene: Scene) => {
+      await scene.store.enqueue({ id: "a", type: "t", payload: { round: 1 } });
+      await claim(scene);
+      await scene.store[end === "done" ? "complete" : "fail"](first(scene));
+      const depends_on = end === "done" ? ["a"] : [];
+      await scene.store.enqueue({ id: "b", type: "t", depends_on });
+      await scene.store.artifacts.write("a.md", "the first result");
+      scene.refs.length = 0;
+    },
+    act: ({ store }: Scene) =>
+      store.enqueue({ id: "a", type: "t", payload: { round: 2 } }, { asSwarmLib: true }),
+    isAgain: true,
+  })),
   {
     name: "enqueueMany",
     setUp: async (scene) => void (await enqueue(scene, "x")),
@@ -334,7 +351,8 @@ describe.each(Object.keys(FAULTS) as Fault[])("%s", (fault) => {
       const story = `${FAULTS[fault]} at change ${at} of:\n${faults.log.join("\n")}\n`;
       try {
         if (fault === "enospc") await afterFullDisk(scenario, scene, faults, outcome);
-        await recover(scenario, scene, { before, known });
+        const isRefused = outcome instanceof Error;
+        await recover(scenario, scene, { before, known, isRefused });
       } catch (error) {
         throw new Error(`${story}${(error as Error).message}`, { cause: error });
       } finally {
@@ -387,7 +405,7 @@ async function afterFullDisk(
 async function recover(
   scenario: Scenario,
   scene: Scene,
-  was: { before: string[]; known: Set<string> },
+  was: { before: string[]; known: Set<string>; isRefused: boolean },
 ): Promise<void> {
   const { path, host } = scene;
   // Long enough for every grace to be over, on the run's clock and on the files' own.
@@ -424,6 +442,14 @@ async function recover(
     const at = left.indexOf(text);
     expect(at, `the content ${text} is still there`).toBeGreaterThanOrEqual(0);
     left.splice(at, 1);
+  }
+  if (scenario.isAgain) {
+    const view = await store.show("a");
+    const isNew = view?.state === "pending" || view?.state === "waiting";
+    expect(view?.task?.payload, "nothing is done or failed that was not tried").toEqual({
+      round: isNew ? 2 : 1,
+    });
+    expect(isNew || was.isRefused, "an acknowledged round is there").toBe(true);
   }
   for (const pid of scene.trees) expect(host.isAlive(pid), `process ${pid} is gone`).toBe(false);
   const isNote = (name: string) => !name.startsWith("~"); // a file between two notes may stay
@@ -469,7 +495,9 @@ async function workOff(store: Store, { path, host }: Scene): Promise<void> {
   for (const text of torn) expect(text.lastIndexOf('{"at"'), text).toBe(0);
   for (const [id, times] of countedCompletions(path)) {
     const approved = lines.filter((l) => l.task === id && l.event === "approved").length;
-    expect(approved > 0 ? approved : times, `${id} was done once`).toBe(1);
+    const rounds = join(path, `artifacts/${id}.rounds`);
+    const before = names(rounds).filter((n) => names(join(rounds, n)).includes("done.json"));
+    expect(approved > 0 ? approved : times, `${id} was done once`).toBe(1 + before.length);
   }
   for (const [id, [lies]] of places(path)) {
     if (lies?.state !== "done") continue;

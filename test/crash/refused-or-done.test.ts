@@ -54,6 +54,9 @@ const inReview = async (scene: Scene) => {
 
 const SAME = { fingerprint: "f", note: "no", backoffMs: 0 };
 
+/** A run for each call of the longest transition, on a busy machine. */
+const PATIENCE_MS = 180_000;
+
 const SCENARIOS: Scenario[] = [
   {
     name: "enqueue with an id",
@@ -181,6 +184,18 @@ const SCENARIOS: Scenario[] = [
     act: ({ store }) => store.retry("a", { by: "me" }),
     moves: { from: "failed", to: "waiting" },
   },
+  ...(["done", "failed"] as const).map((end) => ({
+    name: `enqueue again of one that is ${end}`,
+    setUp: async (scene: Scene) => {
+      await claimed()(scene);
+      await scene.store[end === "done" ? "complete" : "fail"](scene.ref);
+      await scene.store.artifacts.write("a.md", "the first result");
+      scene.ref = NOTHING;
+    },
+    act: ({ store }: Scene) =>
+      store.enqueue({ id: "a", type: "t", payload: { round: 2 } }, { asSwarmLib: true }),
+    moves: { from: end, to: "pending" },
+  })),
   {
     name: "approve",
     setUp: inReview,
@@ -206,31 +221,35 @@ describe.each([
   ["EIO", () => "EIO"],
   ["another error each time", (at: number) => ERRNOS[at % ERRNOS.length] as string],
 ] as const)("%s", (_, errorAt) => {
-  test.each(SCENARIOS)("$name", async (scenario) => {
-    for (let at = 1; ; at++) {
-      const scene = await prepare(scenario);
-      const before = places(scene.path);
-      const error = errorAt(at);
-      const fault = new OneCallFails(error, at);
-      let outcome: unknown;
-      try {
-        outcome = await scenario.act(scene);
-      } catch (thrown) {
-        outcome = thrown;
-      } finally {
-        fault.heal();
+  test.each(SCENARIOS)(
+    "$name",
+    async (scenario) => {
+      for (let at = 1; ; at++) {
+        const scene = await prepare(scenario);
+        const before = places(scene.path);
+        const error = errorAt(at);
+        const fault = new OneCallFails(error, at);
+        let outcome: unknown;
+        try {
+          outcome = await scenario.act(scene);
+        } catch (thrown) {
+          outcome = thrown;
+        } finally {
+          fault.heal();
+        }
+        try {
+          await judge(scenario, scene, before, outcome, error);
+        } catch (failure) {
+          const story = `${error} at call ${at} of:\n${fault.log.join("\n")}\nanswered: ${outcome instanceof Error ? outcome.stack : JSON.stringify(outcome)}\n`;
+          throw new Error(`${story}${(failure as Error).message}`, { cause: failure });
+        } finally {
+          vi.useRealTimers();
+        }
+        if (!fault.happened) return;
       }
-      try {
-        await judge(scenario, scene, before, outcome, error);
-      } catch (failure) {
-        const story = `${error} at call ${at} of:\n${fault.log.join("\n")}\nanswered: ${outcome instanceof Error ? outcome.stack : JSON.stringify(outcome)}\n`;
-        throw new Error(`${story}${(failure as Error).message}`, { cause: failure });
-      } finally {
-        vi.useRealTimers();
-      }
-      if (!fault.happened) return;
-    }
-  });
+    },
+    PATIENCE_MS,
+  );
 });
 
 describe("enqueueMany of several without ids", () => {

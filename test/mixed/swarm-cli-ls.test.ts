@@ -1,6 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { userInfo } from "node:os";
+import { join, relative } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { openRun } from "../../src/main.ts";
 import { idsIn, swarm, swarmCli } from "./company.ts";
 import { cli, folder, printed, refused, run, SILENT, useNewRun } from "./swarm-cli.ts";
 
@@ -57,13 +59,33 @@ describe("ls", () => {
     "next_task_id": "t.4",
     "last_completed": "t.1",
     "current_worker": null,
-    "completed_count": 1
+    "completed_count": 1,
+    "waiting": 0,
+    "review": 0,
+    "quarantine": 0
   }
 ]`),
     );
     const alpha = [`alpha  ${root}/alpha`, "  pending=0  claimed=0  done=0  failed=0"];
     expect(await swarmCli(["ls", "--root", root])).toEqual(printed(...alpha, "", ...beta));
     expect(readdirSync(join(root, "alpha"))).toEqual([]);
+  });
+
+  test("shows waiting, review and quarantine, where there are any", async () => {
+    const store = await openRun(run, { create: true, durability: "fast" });
+    await store.enqueue({ id: "w", type: "t", not_before: "+1h" });
+    await store.enqueue({ id: "r", type: "t", review: true });
+    await store.claim({ worker: "w.1" });
+    await store.complete({ id: "r", worker: "w.1" });
+    await store.close();
+    writeFileSync(join(run, "quarantine/x.json"), "{");
+    writeFileSync(join(run, "quarantine/x.json.reason"), "broken");
+    expect((await cli("ls")).stdout.split("\n")[1]).toBe(
+      "  pending=0  claimed=0  done=0  failed=0  waiting=1  review=1  quarantine=1",
+    );
+    expect(JSON.parse((await cli("ls", "--json")).stdout)).toMatchObject([
+      { pending: 0, waiting: 1, review: 1, quarantine: 1 },
+    ]);
   });
 
   test("shows a run that is not there", async () => {
@@ -104,6 +126,21 @@ describe("the command line", () => {
     const args = ["enqueue", "--run-dir=~/runs/a", "--task-id=t.1", "--task-type=x"];
     expect(await swarmCli(args, { HOME: folder })).toEqual(SILENT);
     expect(idsIn(join(folder, "runs/a"), "pending")).toEqual(["t.1"]);
+  });
+
+  test("expands ~user, and says when there is no such user", async () => {
+    const user = userInfo().username;
+    const home = userInfo().homedir;
+    const far = relative(home, run);
+    const { code, stdout } = await swarmCli(["ls", "--run-dir", `~${user}/${far}`, "--json"]);
+    expect({ code, dir: JSON.parse(stdout)[0].run_dir }).toEqual({ code: 0, dir: run });
+    for (const nobody of ["~nobody-here-17/x", "~$(id)/x"]) {
+      const said = await swarmCli(["ls", "--run-dir", nobody]);
+      expect(said).toMatchObject({ code: 1, stdout: "" });
+      expect(said.stderr).toMatch(
+        /^error: there is no user .+; write the path of the run in full\n$/,
+      );
+    }
   });
 
   test("refuses what is not complete, as argparse does", async () => {

@@ -8,8 +8,9 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { openRun } from "../../src/main.ts";
 import { idsIn, readStatus, swarm } from "./company.ts";
-import { cli, printed, refused, run, SILENT, timeless, useNewRun } from "./swarm-cli.ts";
+import { cli, printed, refused, run, SILENT, TIME, timeless, useNewRun } from "./swarm-cli.ts";
 
 beforeEach(useNewRun);
 
@@ -40,6 +41,31 @@ describe("status", () => {
     const metadata = ["--metadata", '{"z": [], "a": {"b": 1}}'];
     expect(await cli("status-init", "--run-id", "audit", ...given, ...metadata)).toEqual(SILENT);
     expect(timeless(await cli("status-show"))).toEqual(printed(SHOWN));
+  });
+
+  test("status-init writes swarm-lib's bytes, with every flag", async () => {
+    const given = ["--summary", "S", "--next-step", "N", "--next-task-id", "t.2"];
+    const metadata = ["--metadata", '{"z": 1.0, "big": 12345678901234567890, "a": 1e-7}'];
+    await cli("status-init", "--run-id", "audit 7", ...given, ...metadata);
+    expect(readFileSync(join(run, "status.json"), "utf8").replace(TIME, '"TIME"')).toBe(`{
+  "checkpoint": {
+    "completed_tasks": [],
+    "current_worker": null,
+    "next_step": "N",
+    "next_task_id": "t.2",
+    "resume_command": null,
+    "risk": "",
+    "summary": "S",
+    "timestamp": "TIME"
+  },
+  "metadata": {
+    "a": 1e-07,
+    "big": 12345678901234567890,
+    "z": 1.0
+  },
+  "run_id": "audit 7",
+  "schema_version": "0.1"
+}`);
   });
 
   test("status-init starts afresh", async () => {
@@ -120,10 +146,40 @@ describe("status", () => {
   });
 });
 
+test("resume_command is shown, and never run", async () => {
+  await cli("status-init", "--run-id", "r");
+  const path = join(run, "status.json");
+  const trap = join(run, "trap");
+  const text = readFileSync(path, "utf8");
+  writeFileSync(path, text.replace('"resume_command": null', `"resume_command": "touch ${trap}"`));
+  for (const command of ["status-show", "ls", "reap"]) await cli(command);
+  await cli("claim", "--worker-id", "w");
+  expect((await cli("status-show")).stdout).toContain(`"resume_command": "touch ${trap}"`);
+  expect(existsSync(trap)).toBe(false);
+});
+
 describe("heartbeat and reap", () => {
-  test("heartbeat notes the task in the worker's folder", async () => {
+  test("heartbeat writes the note and nothing else; without one the file is empty", async () => {
+    const text = () => readFileSync(join(run, "claimed/w.1/.heartbeat"), "utf8");
     expect(await cli("heartbeat", "--worker-id", "w.1", "--note", "t.1")).toEqual(SILENT);
-    expect(readFileSync(join(run, "claimed/w.1/.heartbeat"), "utf8")).toMatch(/^t\.1\n/);
+    expect(text()).toBe("t.1");
+    expect(await cli("heartbeat", "--worker-id", "w.1", "--note", "")).toEqual(SILENT);
+    expect(text()).toBe("");
+    await cli("heartbeat", "--worker-id", "w.1", "--note", "two\nlines");
+    expect(text()).toBe("two\nlines");
+    await cli("heartbeat", "--worker-id", "w.1");
+    expect(text()).toBe("");
+  });
+
+  test("a worker_loop's files beside its claims are in order", async () => {
+    await swarm(run, "enqueue", ["t.1"]);
+    await swarm(run, "claim", ["w.1"]);
+    await cli("heartbeat", "--worker-id", "w.1", "--note", "t.1");
+    writeFileSync(join(run, "claimed/w.1/.heartbeat-note"), "t.1\n");
+    const store = await openRun(run);
+    expect(await store.doctor()).toMatchObject({ findings: [] });
+    expect(await store.workers()).toMatchObject([{ name: "w.1", note: "t.1", alive: true }]);
+    await store.close();
   });
 
   test("reap reports lost claims and live workers", async () => {

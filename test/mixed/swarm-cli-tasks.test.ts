@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
-import { idsIn, readStatus, swarm } from "./company.ts";
+import { idsIn, readStatus, swarm, swarmCli } from "./company.ts";
 import {
   claim,
   cli,
@@ -70,18 +70,38 @@ describe("enqueue", () => {
     });
   });
 
-  test("refuses an id that is taken in any state, and leaves the task as it was", async () => {
-    const taken = (where: string) =>
-      refused(1, `error: task t.1 is there already (${where}); choose another id\n`);
-    await swarm(run, "enqueue", ["t.1", [], { first: true }]);
-    const before = readFileSync(join(run, "pending/t.1.json"), "utf8");
-    expect(await enqueue("t.1")).toEqual(taken("pending"));
-    expect(readFileSync(join(run, "pending/t.1.json"), "utf8")).toBe(before);
-    await swarm(run, "claim", ["py.1"]);
-    expect(await enqueue("t.1")).toEqual(taken("claimed by py.1"));
-    await swarm(run, "complete", ["py.1", "t.1"]);
-    expect(await enqueue("t.1")).toEqual(taken("done"));
-    expect(idsIn(run, "pending")).toEqual([]);
+  test("keeps numbers as Python writes them, through claim and complete", async () => {
+    const payload = '{"f": 1.0, "small": 1e-7, "big": 12345678901234567890, "e": 1E5, "n": -0.50}';
+    expect(await enqueue("t.1", "--payload", payload)).toEqual(SILENT);
+    const kept =
+      '{"big": 12345678901234567890, "e": 100000.0, "f": 1.0, "n": -0.5, "small": 1e-07}';
+    const file = () => readFileSync(join(run, "pending/t.1.json"), "utf8");
+    const flat = (text: string) =>
+      text.replace(/\n +/g, " ").replace(/\{ | ?\n?\s*\}/g, (c) => c.trim());
+    expect(flat(file())).toContain(`"payload": ${kept}`);
+    expect((await claim()).stdout).toContain(`"payload": ${kept}`);
+    const before = readFileSync(join(run, "claimed/w.1/t.1.json"), "utf8");
+    await complete("t.1", "--success");
+    expect(readFileSync(join(run, "done/t.1.json"), "utf8")).toBe(before);
+  });
+
+  test.each(["code review", "", "über/x\ty"])(
+    "takes the type %j, and claims by it",
+    async (type) => {
+      const asked = ["--task-id", "t.1", "--task-type", type];
+      expect(await cli("enqueue", ...asked)).toEqual(SILENT);
+      expect(await claim("w.1", "--task-type-filter", "other")).toEqual(SILENT);
+      const filter = type === "" ? [] : ["--task-type-filter", `x,${type}`];
+      expect(JSON.parse((await claim("w.1", ...filter)).stdout)).toMatchObject({ task_type: type });
+    },
+  );
+
+  test("names the run by its folder, whatever that is called", async () => {
+    const odd = join(folder, "my run #1");
+    const args = ["--run-dir", odd, "--task-id", "t.1", "--task-type", "x"];
+    expect(await swarmCli(["enqueue", ...args])).toEqual(SILENT);
+    const task = JSON.parse(readFileSync(join(odd, "pending/t.1.json"), "utf8"));
+    expect(task.run_id).toBe("my run #1");
   });
 
   test.each([
@@ -90,6 +110,7 @@ describe("enqueue", () => {
     ["a dependency that is no id", ["--depends-on", "a,../b"], /^error: task id "\.\.\/b" .+\n$/],
     ["malformed JSON", ["--payload", "{who: 1}"], /^error: --payload is not valid JSON: .+\n$/],
     ["a list", ["--payload", "[1]"], /^error: --payload must be a JSON object, .+\n$/],
+    ["NaN", ["--payload", '{"a": NaN}'], /^error: --payload has the number NaN, .+\n$/],
     ["null", ["--payload", "null"], /^error: --payload must be a JSON object, .+\n$/],
   ])("refuses %s", async (_, args, message) => {
     const { code, stdout, stderr } = await enqueue("t.1", ...args);
@@ -211,6 +232,18 @@ describe("complete", () => {
     await enqueue("t.1");
     expect(await complete("t.1", "--failure")).toEqual(refused(1, message));
     expect(idsIn(run, "pending")).toEqual(["t.1"]);
+  });
+
+  test("over a newer status.json it moves the task, leaves that file alone and says so", async () => {
+    await enqueue("t.1");
+    await claim();
+    const newer = '{"schema_version": "1.0", "run_id": "r"}';
+    writeFileSync(join(run, "status.json"), newer);
+    const { code, stdout, stderr } = await complete("t.1", "--success");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "" });
+    expect(stderr).toMatch(/^warning: completed_tasks .+schema_version "1\.0"/);
+    expect(idsIn(run, "done")).toEqual(["t.1"]);
+    expect(readFileSync(join(run, "status.json"), "utf8")).toBe(newer);
   });
 
   test("says when the claimed file cannot be read", async () => {

@@ -86,12 +86,15 @@ export function snapshot(folder: string, below = ""): Record<string, string> {
   return seen;
 }
 
+/** The tasks of earlier rounds. */
+const EARLIER = /^artifacts\/[^/]+\.rounds\/\d+\/(done|failed)\.json$/;
+
 /** What every task file says, wherever it lies, quarantine included: what must never shrink. */
 export function contents(run: string): string[] {
   const all = snapshot(run);
   const folders = [...TASK_STATES, "quarantine"];
   return Object.entries(all)
-    .filter(([path]) => folders.includes(path.split("/")[0] ?? ""))
+    .filter(([path]) => folders.includes(path.split("/")[0] ?? "") || EARLIER.test(path))
     .filter(([path]) => !path.endsWith(".reason") && !path.endsWith("/.heartbeat"))
     .filter(([path]) => !path.endsWith("/"))
     .map(([, text]) => text)

@@ -64,7 +64,7 @@ export const PIT_LAYOUT: Layout = {
   },
   record: "record",
   others: ["scraps", "waste"],
-  derived: ["heartbeats", "numbers", "parts", "hand", "told"],
+  derived: ["numbers", "parts", "hand", "told"],
   suffix: ".md",
   isFlat: true,
   maxAttempts: 20,

@@ -24,13 +24,19 @@ const claimCommand: Command = {
   // One line per task, flat like swarm-lib's, so that a shell can read it without knowing more.
   json: ({ claims }: Output) =>
     claims.map(({ task, ...claim }) => JSON.stringify({ ...task, ...claim })).join("\n"),
-  human: ({ claims }: Output, { color }) => {
+  human: ({ claims, artifacts }: Output, { color }, { cwd }) => {
     if (claims.length === 0) return color.dim("nothing to claim");
-    const lines = claims.map(({ task, attempt }) => {
+    const lines = claims.map(({ task, attempt, worker }, i) => {
       const type = color.dim(`(${plain(String(task.task_type))})`);
       const again = attempt > 1 ? color.yellow(` attempt ${attempt}`) : "";
       const payload = plain(JSON.stringify(task.payload));
-      return `${color.green("claimed")} ${task.task_id} ${type}${again} ${payload}`;
+      const path = artifacts[i]?.replace(`${cwd}/`, "");
+      const end = (verb: string) => `viv ${verb} ${task.task_id} --worker ${worker}`;
+      return [
+        `${color.green("claimed")} ${task.task_id} ${type}${again} ${payload}`,
+        ...(path ? [`  artifact: ${plain(path)}`] : []),
+        `  next: ${end("complete")}   or: ${end("fail")}`,
+      ].join("\n");
     });
     return lines.join("\n");
   },

@@ -170,7 +170,7 @@ export function pathsOf(root: string, layout: Layout) {
     workers: join(viv, "workers"),
     /** `<task>.json`: the process tree that works on a claim. */
     processes: join(viv, "processes"),
-    /** Heartbeats, where workers have no folders of their own for them. */
+    /** Our own lines about heartbeats; all of them where workers have no folders of their own. */
     heartbeats: join(viv, "heartbeats"),
     /** How far the ledger has been carried over into status.json. */
     projection: join(viv, "projection.json"),
@@ -198,6 +198,7 @@ export function derivedFolders({ viv, layout, ...paths }: Paths): string[] {
   const { tmp, ids, lanes, cursors, dependents, due, attempts, workers, processes } = paths;
   return [
     ...[viv, tmp, ids, lanes, cursors, dependents, due, attempts, workers, processes],
+    paths.heartbeats,
     ...layout.derived.map((folder) => join(viv, folder)),
   ];
 }
@@ -220,6 +221,11 @@ export function folderOf(paths: Paths, worker: string): string {
 export function heartbeatOf(paths: Paths, worker: string): string {
   const { heartbeats, layout, state } = paths;
   return layout.isFlat ? `${heartbeats}/${worker}` : `${state.claimed}/${worker}/.heartbeat`;
+}
+
+/** Where our own lines about a heartbeat are. */
+export function beatOf({ heartbeats }: Paths, worker: string): string {
+  return `${heartbeats}/${worker}`;
 }
 
 export function idLinkOf(paths: Paths, id: string): string {

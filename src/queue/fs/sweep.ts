@@ -1,4 +1,4 @@
-import { existsSync, type Stats } from "node:fs";
+import type { Stats } from "node:fs";
 import type { SweepReport } from "../store.ts";
 import { readerFor } from "./claims/claim.ts";
 import { sweepNotes } from "./claims/process-notes.ts";
@@ -9,7 +9,7 @@ import { namesIn, statIfThere, translate } from "./files/atomic.ts";
 import type { FsRun } from "./fs-run.ts";
 import { adopt } from "./lanes/adopt.ts";
 import { ANY } from "./lanes/lane-reader.ts";
-import { notProjectedYet, project } from "./record/project.ts";
+import { isProjectionDue, project } from "./record/project.ts";
 import { recoverInTurn } from "./record/recover.ts";
 import { promoteDue, promoteMet, wakeWaiting, wakeWaitingIfDue } from "./waiting/promote.ts";
 
@@ -39,7 +39,7 @@ export async function sweepRun(
     await after.tryAsync(
       "completed_tasks in status.json is not up to date; viv doctor --fix updates it",
       async () => {
-        if (existsSync(run.paths.status) && notProjectedYet(run).length > 0) await project(run, 2);
+        if (isProjectionDue(run)) await project(run, 2);
       },
     );
     return { promoted, adopted, recovered, ...after.result };

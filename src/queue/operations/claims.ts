@@ -27,6 +27,8 @@ export const claim = defineRunOperation({
         ...{ worker: z.string(), token: z.string(), attempt: z.number() },
       }),
     ),
+    /** Of each task in turn, where its result goes; null where it is no artifact, as in a pit. */
+    artifacts: z.array(z.nullable(z.string())),
   }),
   async run({ store }, request) {
     let claims = await store.claim(request);
@@ -34,7 +36,11 @@ export const claim = defineRunOperation({
     if (claims.length === 0 && (await store.sweep()).promoted > 0) {
       claims = await store.claim(request);
     }
-    return { claims: claims.map((one) => ({ ...one, task: taskJson(one.task) })) };
+    const artifacts = claims.map(({ task }) => {
+      const path = store.artifacts.pathOnThisHost(`${task.task_id}.md`);
+      return path?.startsWith(`${store.folder}/artifacts/`) ? path : null;
+    });
+    return { claims: claims.map((one) => ({ ...one, task: taskJson(one.task) })), artifacts };
   },
 });
 

@@ -41,7 +41,7 @@ const input = z.strictObject({
       .enum(["safe", "fast"])
       .check(z.describe("safe (default): survives power loss; fast: survives the process only")),
   ),
-  max_iterations: amount("exit after N tasks or empty polls (swarm-lib; 0: never)"),
+  max_iterations: amount("same as --max-tasks (swarm-lib; 0: no limit)"),
 });
 
 export type WorkInput = z.output<typeof input>;
@@ -70,7 +70,7 @@ const report = z.object({
 export const work = defineRunStream({
   name: "work",
   summary: "claim tasks and run a handler for each",
-  access: "write",
+  access: "create",
   input,
   event: events<WorkEvent>(),
   output: report,
@@ -156,8 +156,7 @@ function workerFor(
     types,
     routeFor: find,
     concurrency,
-    maxTasks: given.once ? 1 : given.max_tasks,
-    maxLooks: given.max_iterations || undefined,
+    maxTasks: mostTasks(given),
     drain: given.drain,
     graceMs: parseOptionalDuration(given.grace, "--grace"),
     timeoutMs: timeLimit(given.timeout),
@@ -182,6 +181,12 @@ function workerFor(
     onEvent,
   };
   return new Worker(store, host, options);
+}
+
+/** The least of what is asked for. An empty poll counts for none of them, as in swarm-lib. */
+function mostTasks({ once, max_tasks, max_iterations }: WorkInput): number | undefined {
+  const limits = [once && 1, max_tasks, max_iterations].filter((n): n is number => Boolean(n));
+  return limits.length > 0 ? Math.min(...limits) : undefined;
 }
 
 /** A pit has one snake for each claim at a time. */

@@ -15,7 +15,7 @@ import {
   withLock,
 } from "../files/atomic.ts";
 import { type FsRun, quarantine, record } from "../fs-run.ts";
-import { fileOf, folderOf, heartbeatOf } from "../layout.ts";
+import { fileOf, folderOf } from "../layout.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
 import { linesOfWorker } from "../record/claim-lines.ts";
 import { type ClaimFile, claimsOf, claimWorkers } from "./claimed.ts";
@@ -23,6 +23,7 @@ import { endTreeOf, forgetTreeOf } from "./process-notes.ts";
 import {
   assertWorker,
   readWorkerFile,
+  removeHeartbeat,
   staleAfterSeconds,
   vitalSigns,
   workerFileOf,
@@ -183,7 +184,7 @@ function freeName(run: FsRun, worker: string): Promise<void> {
     // None: while we waited for the lock, another reaper or the name's next user has freed it.
     if (holder === null || run.machine.vitality(holder) !== "gone") return;
     unlinkIfThere(workerFileOf(run, worker));
-    unlinkIfThere(heartbeatOf(run.paths, worker));
+    removeHeartbeat(run, worker);
     if (run.paths.layout.isFlat) return;
     try {
       rmdirSync(folderOf(run.paths, worker));

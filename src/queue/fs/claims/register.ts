@@ -11,7 +11,6 @@ import {
   withLock,
 } from "../files/atomic.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "../fs-run.ts";
-import { heartbeatOf } from "../layout.ts";
 import { claimsOf } from "./claimed.ts";
 import { wouldNotDie } from "./process-notes.ts";
 import { takeBack, workersLock } from "./reap.ts";
@@ -19,6 +18,7 @@ import {
   assertNewWorker,
   readHeartbeat,
   readWorkerFile,
+  removeHeartbeat,
   type WorkerFile,
   workerFileOf,
   writeHeartbeat,
@@ -107,13 +107,13 @@ export async function registerWorker(
   run.memo.registered.set(worker, performance.now());
   run.memo.workerFiles.set(worker, text);
   try {
-    writeHeartbeat(run, worker, "started");
+    writeHeartbeat(run, worker, "");
     record(run, { event: "worker_started", worker, pid: file.pid });
   } catch (error) {
     ignoreMachineErrors(() => unregister(run, worker)); // its caller could not release it
     throw translate(error, `registering ${worker}`);
   }
-  let note = "idle";
+  let note = "";
   let timer: NodeJS.Timeout | null = null;
   // From the event loop on purpose: when the worker is stuck, the beats stop.
   const beatAfter = (ms: number) => {
@@ -167,6 +167,6 @@ function unregister(run: FsRun, worker: string): void {
   if (!run.memo.registered.delete(worker)) return;
   run.memo.workerFiles.delete(worker);
   unlinkIfThere(workerFileOf(run, worker));
-  unlinkIfThere(heartbeatOf(run.paths, worker));
+  removeHeartbeat(run, worker);
   record(run, { event: "worker_stopped", worker });
 }

@@ -12,9 +12,10 @@ import {
   statIfThere,
   syncFolder,
   translate,
+  unlinkIfThere,
 } from "../files/atomic.ts";
 import type { FsRun } from "../fs-run.ts";
-import { folderOf, heartbeatOf } from "../layout.ts";
+import { beatOf, folderOf, heartbeatOf } from "../layout.ts";
 import type { ClaimFile } from "./claimed.ts";
 
 /** A worker's signs of life: the file of its process, its heartbeat, the age of its claims. */
@@ -64,9 +65,13 @@ function isWorkerFile(value: unknown): value is WorkerFile {
   );
 }
 
+/** Longer notes are cut. */
+const MAX_NOTE = 16_000;
+
 /**
- * `claimed/<worker>/.heartbeat`: its mtime is the sign of life, its text is a note. Ours has a
- * second line with the seconds since boot, which do not jump when the clock is set.
+ * `claimed/<worker>/.heartbeat`: its mtime is the sign of life, its whole text is a note, as in
+ * swarm-lib. `.viv/heartbeats/<worker>` has our own lines about it: the seconds since boot, which do
+ * not jump when the clock is set, and the types of one-shot claims. In a pit one file has all of it.
  */
 export function writeHeartbeat(
   run: FsRun,
@@ -74,22 +79,32 @@ export function writeHeartbeat(
   note: string,
   types?: readonly string[] | null,
 ): void {
-  const { clock } = run.machine;
-  const stamp = `viv ${run.machine.bootId()} ${clock.uptime().toFixed(3)} ${Date.now()}`;
-  const before = note === "" || types === undefined ? readHeartbeat(run, worker) : null;
-  const firstLine = (note || before?.note || "").replace(/[\r\n]+/g, " ").slice(0, 500);
-  const taken = types === undefined ? before?.types : types;
-  const lastLine = taken ? `types ${JSON.stringify(taken)}\n` : "";
+  const { paths, machine } = run;
+  const stamp = `viv ${machine.bootId()} ${machine.clock.uptime().toFixed(3)} ${Date.now()}`;
+  const taken = types === undefined ? readHeartbeat(run, worker)?.types : types;
+  const ours = `${stamp}\n${taken ? `types ${JSON.stringify(taken)}\n` : ""}`;
+  const text = note.slice(0, MAX_NOTE);
   for (;;) {
     makeWorkerFolder(run, worker);
     try {
-      overwrite(heartbeatOf(run.paths, worker), `${firstLine}\n${stamp}\n${lastLine}`);
+      overwrite(beatOf(paths, worker), paths.layout.isFlat ? `${oneLine(text)}\n${ours}` : ours);
+      if (!paths.layout.isFlat) overwrite(heartbeatOf(paths, worker), text);
       return;
     } catch (error) {
       if (errno(error) !== "ENOENT") throw translate(error, `writing the heartbeat of ${worker}`);
       run.memo.workerFolders.delete(worker); // removed meanwhile: make it again
     }
   }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\r\n]+/g, " ");
+}
+
+/** A worker that ended in order leaves no sign of life. */
+export function removeHeartbeat({ paths }: FsRun, worker: string): void {
+  unlinkIfThere(heartbeatOf(paths, worker));
+  unlinkIfThere(beatOf(paths, worker));
 }
 
 export interface Heartbeat {
@@ -105,8 +120,20 @@ export function readHeartbeat(run: FsRun, worker: string): Heartbeat | null {
   const stats = statIfThere(path);
   if (!stats?.isFile()) return null;
   const text = readRegular(path, 64 * 1024)?.text ?? "";
-  const [note = "", stamp = "", last = ""] = text.split("\n");
-  return { age: ageOf(run, stats, stamp), note, types: typesIn(last) };
+  const [first = "", ...behind] = text.split("\n");
+  const beside = linesBeside(run, worker);
+  // Behind the note in a pit, and in the files of earlier versions.
+  const isBehind = beside === null && behind[0]?.startsWith("viv ") === true;
+  const note = oneLine(isBehind ? first : text).slice(0, 500);
+  const [stamp = "", asked = ""] = beside ?? behind;
+  // A foreign heartbeat, or one that was touched: its mtime counts.
+  const age = ageByUptime(run, stats, stamp) ?? run.machine.clock.now() - stats.mtimeMs;
+  return { age, note, types: typesIn(asked) };
+}
+
+function linesBeside({ paths }: FsRun, worker: string): string[] | null {
+  if (paths.layout.isFlat) return null;
+  return readDerived(beatOf(paths, worker), 64 * 1024)?.text.split("\n") ?? null;
 }
 
 function typesIn(line: string): string[] | null {
@@ -119,14 +146,12 @@ function typesIn(line: string): string[] | null {
   }
 }
 
-function ageOf(run: FsRun, stats: Stats, stamp: string): number {
+/** Null when the stamp is not about the last beat, or of another boot. */
+function ageByUptime(run: FsRun, stats: Stats, stamp: string): number | null {
   const [, boot, uptime, wall] = /^viv (\S+) (\S+) (\d+)$/.exec(stamp) ?? [];
-  // If the mtime is not the one we wrote (touch, a foreign writer), then the mtime counts.
   const untouched = wall !== undefined && Math.abs(stats.mtimeMs - Number(wall)) < 2000;
-  if (untouched && boot === run.machine.bootId()) {
-    return (run.machine.clock.uptime() - Number(uptime)) * 1000;
-  }
-  return run.machine.clock.now() - stats.mtimeMs;
+  if (!untouched || boot !== run.machine.bootId()) return null;
+  return (run.machine.clock.uptime() - Number(uptime)) * 1000;
 }
 
 /** Makes the worker's folder in claimed/ when it is missing. A link or file there is refused. */

@@ -1,6 +1,6 @@
 import { closeSync, fdatasync, fstatSync } from "node:fs";
 import { promisify } from "node:util";
-import { VivError } from "../../../base/errors.ts";
+import { isVivError, VivError } from "../../../base/errors.ts";
 import { assertDepth, canonicalJson, MAX_JSON_DEPTH } from "../../../base/json.ts";
 import { type TaskSpec, taskFromSpec } from "../../spec.ts";
 import type { TaskState } from "../../states.ts";
@@ -17,14 +17,29 @@ import {
   writeNew,
 } from "../files/atomic.ts";
 import { type FsRun, temporaryPath } from "../fs-run.ts";
+import { enqueueAgain } from "./again.ts";
 import { announce, type Published, publish, type Staged, settle } from "./publish.ts";
 
 /** One task, or any number of them in groups; publish.ts has the steps for each. */
 
 const GROUP = 100;
 
-export function enqueueOne(run: FsRun, spec: TaskSpec, options: EnqueueOptions): Enqueued {
-  const { task, text } = prepare(run, spec);
+export async function enqueueOne(
+  run: FsRun,
+  spec: TaskSpec,
+  options: EnqueueOptions,
+): Promise<Enqueued> {
+  const prepared = prepare(run, spec, options);
+  try {
+    return publishOne(run, prepared, options);
+  } catch (error) {
+    const mayComeAgain = options.asSwarmLib && run.paths.layout.kind === "run";
+    if (!mayComeAgain || !isVivError(error, "TASK_EXISTS")) throw error;
+    return enqueueAgain(run, prepared.task, prepared.text, error);
+  }
+}
+
+function publishOne(run: FsRun, { task, text }: Prepared, options: EnqueueOptions): Enqueued {
   const durability = options.durability ?? run.durability;
   const tmp = temporaryPath(run, task.task_id);
   try {
@@ -150,7 +165,7 @@ function stageGroup(
   let failure: unknown;
   for (const [i, spec] of specs.entries()) {
     try {
-      const { task, text } = prepare(run, spec);
+      const { task, text } = prepare(run, spec, {});
       const tmp = temporaryPath(run, task.task_id);
       const fd = openNew(tmp);
       open.push(fd);
@@ -232,8 +247,14 @@ function atPosition(error: unknown, index: number): unknown {
   return new VivError(error.code, message, { ...error.details, index }, { cause: error });
 }
 
-function prepare(run: FsRun, spec: TaskSpec): { task: Task; text: string } {
+interface Prepared {
+  task: Task;
+  text: string;
+}
+
+function prepare(run: FsRun, spec: TaskSpec, { asSwarmLib }: EnqueueOptions): Prepared {
   const task = taskFromSpec(spec, {
+    anyType: asSwarmLib,
     runId: run.runId,
     now: run.machine.clock.now(),
     newId: () => run.hooks?.newId(run, spec) ?? run.newId(),

@@ -21,6 +21,7 @@ import { locate, lookOnce } from "../locate.ts";
 import { linesAbout } from "../record/ledger-files.ts";
 import { cycleError, findCycle, hasDependents } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "../waiting/promote.ts";
+import { isEnded, lastEnd, recordAgain, retire } from "./rounds.ts";
 
 /**
  * Publishing a task, step by step. After a crash at any point, either nothing counts or recovery
@@ -128,8 +129,8 @@ function reserve({ task, tmp }: Staged, idLink: string): boolean {
 /** Steps 3 and 4. */
 function place(run: FsRun, { task, tmp, stats }: Staged, options: EnqueueOptions): Enqueued {
   const id = task.task_id;
-  const unmet = options.straightToPending ? [] : unmetOf(run, task);
-  const at = options.straightToPending ? 0 : readyAt(run, task);
+  const unmet = options.asSwarmLib ? [] : unmetOf(run, task);
+  const at = options.asSwarmLib ? 0 : readyAt(run, task);
   const waits = unmet.length > 0 || at > run.machine.clock.now();
   const state = waits ? "waiting" : "pending";
   if (waits) noteReasons(run, task, unmet, at);
@@ -245,8 +246,8 @@ export function announce(run: FsRun, published: readonly Published[], after: Aft
   );
 }
 
-/** A task that straightToPending published with open dependencies is not shown to claimers yet. */
-function isBlocked(run: FsRun, task: Task): boolean {
+/** A task that was published into pending/ with open dependencies is not shown to claimers yet. */
+export function isBlocked(run: FsRun, task: Task): boolean {
   const unmet = unmetOf(run, task);
   if (unmet.length === 0) return false;
   noteReasons(run, task, unmet, 0);
@@ -264,11 +265,17 @@ export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean
   for (const name of tmpName ? [tmpName] : namesIn(run.paths.tmp).filter(isOf)) {
     const path = `${run.paths.tmp}/${name}`;
     if (statIfThere(path)?.ino !== owner.ino) continue;
+    const place = lookOnce(run, id);
+    const inode = place && statIfThere(place.path)?.ino;
+    // Of the round before: see again.ts.
+    const isEarlier = place !== null && isEnded(place) && inode !== owner.ino;
     // A power cut may bring a name back that was renamed: a task in a state is published.
-    if (lookOnce(run, id) !== null) {
+    if (place !== null && !isEarlier) {
       discard(path);
       continue;
     }
+    if (isEarlier && !retire(run, id, place, inode ?? 0)) continue;
+    if (lastEnd(run, id) !== undefined) recordAgain(run, id);
     // waiting/ is right for either kind: promotion moves it on at once if nothing holds it.
     if (renameIfThere(path, fileOf(run.paths, "waiting", id))) {
       wake(run, id);

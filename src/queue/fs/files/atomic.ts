@@ -242,8 +242,8 @@ function openLock(path: string): number {
 }
 
 /** A write may be cut short by a full disk without an error; the rest then gets the error. */
-export function writeFully(fd: number, text: string): void {
-  const bytes = Buffer.from(text, "utf8");
+export function writeFully(fd: number, text: string | Buffer): void {
+  const bytes = typeof text === "string" ? Buffer.from(text, "utf8") : text;
   let offset = 0;
   while (offset < bytes.length) offset += writeSync(fd, bytes, offset, bytes.length - offset);
 }

@@ -263,8 +263,7 @@ export interface Digest {
 export function digestLedger(run: FsRun, only?: string): Digest {
   const digest: Digest = { histories: new Map(), ours: new Set(), torn: new Map(), lines: 0 };
   const { histories, ours, torn } = digest;
-  /** Voids read before their ends: a wrong clock may have put them into an earlier file. */
-  const early = new Set<string>();
+  const seen: Seen = { early: new Set(), unlogged: new Map() };
   const onTorn = (file: string) => torn.set(file, (torn.get(file) ?? 0) + 1);
   for (const line of readLedger(run.paths.ledger, "", onTorn)) {
     digest.lines++;
@@ -272,18 +271,27 @@ export function digestLedger(run: FsRun, only?: string): Digest {
     if (!isListedName(task) || (only !== undefined && task !== only)) continue;
     if (line.event === "enqueued" && isName(task)) ours.add(task);
     const records = histories.get(task) ?? [];
-    follow(records, line, early);
+    follow(records, line, seen);
     if (records.length > 0) histories.set(task, records);
   }
   return digest;
 }
 
-function follow(records: HistoryRecord[], line: LedgerLine, early: Set<string>): void {
+interface Seen {
+  /** Voids read before their ends: a wrong clock may have put them into an earlier file. */
+  early: Set<string>;
+  /** Successes at the first attempt, which only a task that was enqueued again has in its history. */
+  unlogged: Map<string, LedgerLine>;
+}
+
+function follow(records: HistoryRecord[], line: LedgerLine, { early, unlogged }: Seen): void {
   const { event, token, outcome } = line;
   const end = `${line.task} ${token} ${outcome}`;
   switch (event) {
     case "ended":
-      if (isLogged(line) && !early.delete(end)) records.push(attemptFrom(line));
+      if (early.delete(end)) return;
+      if (isLogged(line)) records.push(attemptFrom(line));
+      else if (line.task && token && outcome) unlogged.set(line.task, line);
       return;
     case "void":
       if (!removeEnd(records, token, outcome)) early.add(end);
@@ -293,7 +301,9 @@ function follow(records: HistoryRecord[], line: LedgerLine, early: Set<string>):
       return;
     case "retried":
     case "rejected": {
-      const { by = "someone", at, note } = line;
+      const { task = "", from, by = "someone", at, note } = line;
+      const first = unlogged.get(task);
+      if (first && from === "done" && records.length === 0) records.push(attemptFrom(first));
       records.push({ retried: true, by, at, note: note || undefined });
     }
   }

@@ -103,14 +103,18 @@ async function projectLocked(run: FsRun, waitSeconds?: number): Promise<void> {
 
 function carryOver(run: FsRun): void {
   const from = readProjection(run);
-  const { ids, open, read } = collect(run, from);
+  const { ids, open, read, reopened } = collect(run, from);
   if (isSame(read, from.read) && ids.length === 0) return;
   const status = readStatusFile(run.paths);
   if (status === null) return;
   const { checkpoint } = status;
   const known = new Set(checkpoint.completed_tasks);
   const fresh = ids.filter((id) => !known.has(id));
-  if (fresh.length > 0) {
+  const again = reopened.filter((id) => known.has(id));
+  if (fresh.length + again.length > 0) {
+    const gone = new Set(again);
+    const kept = checkpoint.completed_tasks;
+    checkpoint.completed_tasks = gone.size > 0 ? kept.filter((id) => !gone.has(id)) : kept;
     for (const id of fresh) checkpoint.completed_tasks.push(id);
     checkpoint.timestamp = nowIso(run);
     writeStatusFile(run, status);
@@ -119,19 +123,32 @@ function carryOver(run: FsRun): void {
   replaceFile(run.paths.projection, temporaryPath(run, "projection"), text, false);
 }
 
+export function isProjectionDue(run: FsRun): boolean {
+  const { ids, reopened } = collect(run, readProjection(run));
+  return existsSync(run.paths.status) && ids.length + reopened.length > 0;
+}
+
 /** Tasks that the next projection will add: done, but not in status.json yet. */
 export function notProjectedYet(run: FsRun): string[] {
   return collect(run, readProjection(run)).ids;
 }
 
-function collect(run: FsRun, from: Projection): Projection & { ids: string[] } {
+interface Collected extends Projection {
+  ids: string[];
+  /** Tasks that were enqueued again since, and are not done. */
+  reopened: string[];
+}
+
+function collect(run: FsRun, from: Projection): Collected {
   const candidates = new Set(from.open);
+  const again = new Set<string>();
   const follower = new LedgerFollower(run.paths.ledger, Object.entries(from.read));
   for (const { text } of follower.texts()) {
     // Most lines are about something else: a text search is ten times cheaper than parsing.
-    if (!text.includes('"to":"done"')) continue;
+    const isAgain = text.includes('"from":"done"');
+    if (!isAgain && !text.includes('"to":"done"')) continue;
     const id = /"task":"([^"\\]+)"/.exec(text)?.[1];
-    if (isName(id)) candidates.add(id);
+    if (isName(id)) (isAgain ? again : candidates).add(id);
   }
   const ids: string[] = [];
   const open: string[] = [];
@@ -139,7 +156,9 @@ function collect(run: FsRun, from: Projection): Projection & { ids: string[] } {
     if (existsSync(fileOf(run.paths, "done", id))) ids.push(id);
     else if (existsSync(idLinkOf(run.paths, id)) || lookOnce(run, id) !== null) open.push(id);
   }
-  return { ids, open: open.slice(-1000), read: follower.position };
+  const isDone = (id: string) => existsSync(fileOf(run.paths, "done", id));
+  const reopened = [...again].filter((id) => !isDone(id));
+  return { ids, open: open.slice(-1000), read: follower.position, reopened };
 }
 
 function isSame(a: Record<string, number>, b: Record<string, number>): boolean {

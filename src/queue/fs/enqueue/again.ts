@@ -1,0 +1,155 @@
+import { VivError } from "../../../base/errors.ts";
+import { canonicalJson, parseExactly } from "../../../base/json.ts";
+import type { Enqueued } from "../../store.ts";
+import { MAX_TASK_BYTES, type Task } from "../../task.ts";
+import { Afterwards } from "../ends/afterwards.ts";
+import {
+  discard,
+  linkIfFree,
+  readRegular,
+  renameIfThere,
+  renameOver,
+  statIfThere,
+  unlinkIfThere,
+  writeNew,
+} from "../files/atomic.ts";
+import { type FsRun, temporaryPath } from "../fs-run.ts";
+import { fileOf, idLinkOf } from "../layout.ts";
+import { locate, type Place } from "../locate.ts";
+import { attemptNumber, readHistory } from "../record/attempts.ts";
+import { project } from "../record/project.ts";
+import { withStatusLock } from "../record/status-file.ts";
+import { cycleError, findCycle } from "../waiting/dependents.ts";
+import { finishPublish, isBlocked } from "./publish.ts";
+import {
+  closeHistory,
+  isEnded,
+  keepArtifacts,
+  recordAgain,
+  retire,
+  syncRound,
+  unretire,
+} from "./rounds.ts";
+
+/**
+ * An id that is taken, enqueued once more, as swarm-lib's scripts do: a handler that runs again after
+ * a crash, a daily job with a fixed id, a failed task that is to be tried again.
+ *   not ended   nothing is written; an error if the task there is another one
+ *   ended       a new round: the task is enqueued again, and its history stays
+ * Two requests for one id come one after the other, by the lock of status.json. The steps of a round:
+ *   1. write the new file in tmp/ (and sync it), keep the artifacts, close the history
+ *   2. link ids/<id> to the new file: this decides; after a crash, recovery goes on from here
+ *   3. move the old file from done/ or failed/ to artifacts/<id>.rounds/
+ *   4. record it
+ *   5. rename the new file from tmp/ into pending/
+ */
+export async function enqueueAgain(
+  run: FsRun,
+  task: Task,
+  text: string,
+  refusal: VivError,
+): Promise<Enqueued> {
+  const result = await withStatusLock(run, () => decide(run, task, text, refusal));
+  if (!result.created) return result;
+  const after = new Afterwards(result.warnings);
+  await after.tryAsync(
+    `${task.task_id} may still be listed in completed_tasks; viv doctor --fix updates it`,
+    () => project(run),
+  );
+  return { ...result, ...after.result };
+}
+
+function decide(run: FsRun, task: Task, text: string, refusal: VivError): Enqueued {
+  const id = task.task_id;
+  finishPublish(run, id); // a round that a crash cut short
+  for (let look = 0; look < 50; look++) {
+    const place = locate(run, id);
+    if (place === null) break;
+    const result = isEnded(place) ? newRound(run, task, text, place) : sameAs(task, place, refusal);
+    if (result !== null) return result;
+  }
+  throw refusal;
+}
+
+/** The parts of a task that its requester decides. A handler that runs again has another worker. */
+const COMPARED = ["task_type", "payload", "depends_on", "tier_hint"] as const;
+
+/** Null when it has moved meanwhile. */
+function sameAs(task: Task, place: Place, refusal: VivError): Enqueued | null {
+  const { task_id: id } = task;
+  let there: Partial<Task>;
+  try {
+    const file = readRegular(place.path, MAX_TASK_BYTES);
+    if (file === null) return null;
+    there = parseExactly(file.text) as Partial<Task>;
+  } catch {
+    throw refusal; // no task can be read there: certainly not this one
+  }
+  const other = COMPARED.find((key) => canonicalJson(there[key]) !== canonicalJson(task[key]));
+  if (other === undefined) return { id, state: place.state as Enqueued["state"], created: false };
+  throw new VivError("TASK_EXISTS", refusal.message, { ...refusal.details, other });
+}
+
+/** Null when the ended task has moved meanwhile: by `viv retry`, say. */
+function newRound(run: FsRun, task: Task, text: string, place: Place): Enqueued | null {
+  const id = task.task_id;
+  const old = statIfThere(place.path);
+  if (old === undefined) return null;
+  const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
+  if (cycle) throw cycleError(id, cycle);
+  const by = task.created_by ?? undefined;
+  const tmp = temporaryPath(run, id);
+  const stats = writeNew(tmp, text, run.durability === "safe");
+  const after = new Afterwards();
+  try {
+    keepArtifacts(run, id, place.state);
+    closeHistory(run, id, by ?? "swarm-cli");
+    linkId(run, id, tmp);
+    if (!retire(run, id, place, old.ino)) {
+      withdraw(run, place, old.ino, task, tmp);
+      return null;
+    }
+    after.try(`the ledger has no line about this; ${id} is enqueued all the same`, () =>
+      recordAgain(run, id, by),
+    );
+    // Not there: a sweep took us for dead and did this step.
+    renameIfThere(tmp, fileOf(run.paths, "pending", id));
+  } catch (error) {
+    if (withdraw(run, place, old.ino, task, tmp)) throw error;
+  }
+  if (run.durability === "safe") {
+    after.try(
+      `that ${id} has moved could not be synced: a power cut may undo it, then enqueue it again`,
+      () => syncRound(run, id, place),
+    );
+  }
+  after.try(
+    `${id} is not offered to workers yet; their next look through pending/ finds it`,
+    () => {
+      if (isBlocked(run, task)) return;
+      run.lanes.offer(task, stats, attemptNumber(readHistory(run, id)));
+    },
+  );
+  return { id, state: "pending", created: true, ...after.result };
+}
+
+/** ids/<id> becomes the new file, in one step. */
+function linkId(run: FsRun, id: string, path: string): void {
+  const link = temporaryPath(run, "id");
+  linkIfFree(path, link);
+  try {
+    renameOver(link, idLinkOf(run.paths, id));
+  } finally {
+    discard(link); // a rename onto the same file leaves it
+  }
+}
+
+/** Undoes steps 2 and 3. False when the new file is no longer in tmp/: then it is published. */
+function withdraw(run: FsRun, was: Place, inode: number, task: Task, tmp: string): boolean {
+  const id = task.task_id;
+  if (!unlinkIfThere(tmp)) return false;
+  unretire(run, id, was, inode);
+  const place = locate(run, id);
+  if (place !== null && place.state !== "claimed") linkId(run, id, place.path);
+  return true;
+}

@@ -1,0 +1,149 @@
+import { fstatSync } from "node:fs";
+import { dirname } from "node:path";
+import { mkdirSync, withFile } from "../../../platform/files/beneath.ts";
+import { isAttempt } from "../../attempt.ts";
+import {
+  closeAfter,
+  discard,
+  failedWith,
+  namesIn,
+  openNew,
+  readAt,
+  renameIfThere,
+  SAFE_OPEN,
+  statIfThere,
+  syncFolder,
+  writeFully,
+} from "../files/atomic.ts";
+import { type FsRun, nowIso, record } from "../fs-run.ts";
+import type { Place } from "../locate.ts";
+import { appendHistory, attemptFrom, readHistory } from "../record/attempts.ts";
+import { linesAbout } from "../record/ledger-files.ts";
+
+/**
+ * `artifacts/<id>.rounds/<n>/`: an id that was given out again keeps here what it was before: the
+ * task's file, named `done.json` or `failed.json` by its end, copies of the artifacts that the next
+ * attempt writes anew, and what that attempt must not go on with: an engine's session, which has the
+ * old task, and the evidence of failures that were overcome.
+ */
+
+const ENDS = ["done", "failed"] as const;
+const OVERWRITTEN = ["md", "log", "proof.json", "proof.log"];
+
+export function isEnded({ state }: Place): boolean {
+  return ENDS.some((end) => end === state);
+}
+
+function roundsOf(run: FsRun, id: string): string {
+  return `${run.paths.artifacts}/${id}.rounds`;
+}
+
+function endIn(folder: string): (typeof ENDS)[number] | undefined {
+  return ENDS.find((end) => statIfThere(`${folder}/${end}.json`) !== undefined);
+}
+
+function lastRound(run: FsRun, id: string): number {
+  const numbers = namesIn(roundsOf(run, id)).map(Number).filter(Number.isSafeInteger);
+  return Math.max(0, ...numbers);
+}
+
+/** The folder of the round that ends now; one that a crash left without a task is used again. */
+function openRound(run: FsRun, id: string): string {
+  const rounds = roundsOf(run, id);
+  const last = lastRound(run, id);
+  const isUsed = last === 0 || endIn(`${rounds}/${last}`) !== undefined;
+  const folder = `${rounds}/${isUsed ? last + 1 : last}`;
+  for (const one of [rounds, folder]) {
+    if (!statIfThere(one)) mkdirSync(one, { mode: 0o700 });
+  }
+  return folder;
+}
+
+/** How the last round ended; undefined for an id that was given out once. */
+export function lastEnd(run: FsRun, id: string): (typeof ENDS)[number] | undefined {
+  const last = lastRound(run, id);
+  return last === 0 ? undefined : endIn(`${roundsOf(run, id)}/${last}`);
+}
+
+/** Before the next round. Of what is copied, the original stays until a handler replaces it. */
+export function keepArtifacts(run: FsRun, id: string, state: Place["state"]): void {
+  const folder = openRound(run, id);
+  const moved = state === "done" ? ["session.json", "evidence"] : ["session.json"];
+  for (const name of moved.map((suffix) => `${id}.${suffix}`)) {
+    renameIfThere(`${run.paths.artifacts}/${name}`, `${folder}/${name}`);
+  }
+  for (const suffix of OVERWRITTEN) {
+    const name = `${id}.${suffix}`;
+    copyRegular(`${run.paths.artifacts}/${name}`, `${folder}/${name}`);
+  }
+}
+
+/** A handler may have put anything there: links, pipes and folders are passed over. */
+function copyRegular(from: string, to: string): void {
+  try {
+    withFile(from, SAFE_OPEN, (source) => {
+      if (!fstatSync(source).isFile()) return;
+      discard(to); // half a copy, from before a crash
+      const target = openNew(to);
+      closeAfter(target, () => {
+        const chunk = Buffer.allocUnsafe(256 * 1024);
+        for (let at = 0, n = 1; n > 0; at += n) {
+          n = readAt(source, chunk, at, chunk.length);
+          writeFully(target, chunk.subarray(0, n));
+        }
+      });
+    });
+  } catch (error) {
+    if (!failedWith(error, "ENOENT", "ELOOP", "ENXIO")) throw error;
+  }
+}
+
+/** From now on the attempts so far no longer count against the task. */
+export function closeHistory(run: FsRun, id: string, by: string): void {
+  const history = readHistory(run, id);
+  if (history.length === 0) {
+    // A success at the first attempt is only in the ledger; the next attempt must not have its number.
+    const ends = [...linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`)].filter(
+      ({ task, event, token, outcome, to }) =>
+        task === id && event === "ended" && token && outcome && to === "done",
+    );
+    const end = ends.at(-1);
+    if (end) appendHistory(run, id, attemptFrom(end));
+  }
+  const last = history.at(-1);
+  if (last !== undefined && !isAttempt(last)) return;
+  appendHistory(run, id, { retried: true, by, at: nowIso(run) });
+}
+
+/** Where the projection learns that a completed task no longer is one: see project.ts. */
+export function recordAgain(run: FsRun, id: string, by?: string): void {
+  record(run, { event: "retried", task: id, from: lastEnd(run, id), to: "pending", by });
+}
+
+/**
+ * Moves the file of the ended task out of its state. False when it is no longer there, or another
+ * one by now: that one stays.
+ */
+export function retire(run: FsRun, id: string, { path, state }: Place, inode: number): boolean {
+  const folder = openRound(run, id);
+  const target = `${folder}/${state}.json`;
+  if (!renameIfThere(path, target)) return false;
+  if (statIfThere(target)?.ino === inode) return true;
+  renameIfThere(target, path);
+  return false;
+}
+
+/** Takes `retire` back, if it was made. */
+export function unretire(run: FsRun, id: string, { path, state }: Place, inode: number): void {
+  const target = `${roundsOf(run, id)}/${lastRound(run, id)}/${state}.json`;
+  if (statIfThere(target)?.ino === inode) renameIfThere(target, path);
+}
+
+/** After a round has begun, in `safe`: where the ended task is, before where it was. */
+export function syncRound(run: FsRun, id: string, { path }: Place): void {
+  const { artifacts, state } = run.paths;
+  const rounds = roundsOf(run, id);
+  syncFolder(state.pending);
+  for (const folder of [`${rounds}/${lastRound(run, id)}`, rounds, artifacts]) syncFolder(folder);
+  syncFolder(dirname(path));
+}
