@@ -2,7 +2,8 @@ import { VivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
 import { findClaim } from "../../queue/fs/claims/claimed.ts";
-import { assertWorker, readWorkerFile } from "../../queue/fs/claims/vital-signs.ts";
+import { isByHand } from "../../queue/fs/claims/holdings.ts";
+import { assertWorker } from "../../queue/fs/claims/vital-signs.ts";
 import { finishRecorded } from "../../queue/fs/ends/end-claim.ts";
 import { recordedEnd } from "../../queue/fs/ends/held-claim.ts";
 import { parseIn } from "../../queue/fs/enqueue/task-file.ts";
@@ -89,7 +90,7 @@ function judgeResult(run: FsRun, id: string): HandResult | null {
   // A result older than its food is about another food that had this name.
   const bornAt = statIfThere(place.path)?.birthtimeMs ?? 0;
   const isOlder = bornAt > stats.ctimeMs + CLOCKS_DIFFER_BY_MS;
-  const isHandClaim = state === "claimed" && readWorkerFile(run, worker) === null;
+  const isHandClaim = state === "claimed" && isByHand(run, worker, id);
   const isSettled =
     state === "pending" ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
   return { id, snake, state, ready: !isOlder && isSettled };

@@ -4,7 +4,6 @@ import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
 import { type AttemptRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
-import { judgeWorker } from "../liveness.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type {
   Counts,
@@ -16,14 +15,10 @@ import type {
   WorkerView,
 } from "../store.ts";
 import { MAX_TASK_BYTES, priorityOf, type Task } from "../task.ts";
-import { claimedTasks, claimsOf, claimWorkers } from "./claims/claimed.ts";
+import { claimedTasks, claimWorkers } from "./claims/claimed.ts";
+import { type Holding, holdingsOf } from "./claims/holdings.ts";
 import { isClaimed, readNote } from "./claims/process-notes.ts";
-import {
-  readHeartbeat,
-  readWorkerFile,
-  staleAfterSeconds,
-  vitalSigns,
-} from "./claims/vital-signs.ts";
+import { isAlive, readHeartbeat, readWorkerFile, vitalSigns } from "./claims/vital-signs.ts";
 import { parseIn } from "./enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
@@ -174,8 +169,10 @@ export function viewWorkers(run: FsRun): WorkerView[] {
   const registered = namesIn(run.paths.workers).map(idOfNote).filter(isName);
   const names = new Set([...claimWorkers(run.paths), ...registered]);
   return [...names].sort().map((name) => {
-    const claims = claimsOf(run, name);
-    const signs = vitalSigns(run, name, claims);
+    const holdings = holdingsOf(run, name);
+    const claims = holdings.flatMap((one) => one.claims);
+    const isAliveBy = ({ signs }: Holding) => isAlive(run, signs);
+    const signs = (holdings.find(isAliveBy) ?? holdings[0])?.signs ?? vitalSigns(run, name, []);
     const { claimAge, heartbeatAge } = signs;
     const heartbeat = readHeartbeat(run, name);
     const file = readWorkerFile(run, name) ?? undefined;
@@ -184,7 +181,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       claims: claims.map((c) => c.id),
       heartbeatAge: heartbeat ? Math.max(0, heartbeat.age / 1000) : null,
       quiet: Math.max(0, Math.min(heartbeatAge ?? claimAge, claimAge) / 1000),
-      alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
+      alive: isAlive(run, signs),
       process: signs.process,
       identity: file && { host: file.host, boot: file.boot, pid: file.pid, started: file.started },
       types: file?.types ?? heartbeat?.types ?? null,
