@@ -46,6 +46,7 @@ export const pitStatus = defineRunOperation({
   output: z.object({
     pit: z.string(),
     counts,
+    done_without_proof: z.number(),
     digesting: z.array(
       z.object({
         ...food,
@@ -84,6 +85,7 @@ export const pitStatus = defineRunOperation({
     return {
       pit: store.location,
       counts: await store.counts(),
+      done_without_proof: await pitIn(store).doneWithoutProof(),
       digesting: await digesting(context),
       stuck: await stuck(context),
       keeper,
@@ -136,7 +138,7 @@ async function stuck({ store, now }: RunContext) {
 }
 
 function noteFor(state: string, ready: boolean): string {
-  if (state === "unknown") return "its food is not known, so nothing can prove it";
+  if (state === "unknown") return "eaten; its food was gone before viv saw it: never proven";
   if (ready) return "written by hand; the next sweep proves it";
   if (state === "failed") return "its food is in resting/stuck/; viv retry lets the sweep prove it";
   return "written by hand; its food is not free yet";
@@ -162,6 +164,11 @@ export const pitSweep = defineRunOperation({
   output: z.object({
     reclaimed: z.array(z.object({ food: z.string(), snake: z.string(), to: z.string() })),
     proven: z.array(z.string()),
+    eaten: z.array(z.string()),
+    review: z.array(z.string()),
+    results: z.array(
+      z.object({ food: z.string(), snake: z.nullable(z.string()), how: z.string() }),
+    ),
     unproven: z.array(
       z.object({ food: z.string(), result: z.nullable(z.string()), note: z.string() }),
     ),
@@ -189,13 +196,16 @@ export const pitSweep = defineRunOperation({
       reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => {
         return { food: id, snake: worker, to };
       }),
-      proven: results.filter(({ end }) => isDone(end)).map(({ id }) => id),
+      proven: results.filter(({ how }) => how === "proven").map(({ id }) => id),
+      eaten: results.filter(({ how }) => how === "eaten").map(({ id }) => id),
+      review: results.filter(({ how }) => how === "review").map(({ id }) => id),
+      results: results.map(({ id, snake, how }) => ({ food: id, snake, how })),
       unproven: results
-        .filter(({ end }) => !isDone(end))
-        .map(({ id, unproven, end }) => ({
+        .filter(({ how }) => !["proven", "eaten", "review"].includes(how))
+        .map(({ id, unproven, how, note }) => ({
           food: id,
           result: unproven ? `done/${unproven}` : null,
-          note: end.kind === "ended" ? (end.note ?? end.outcome) : "taken away",
+          note: how === "lost" ? "taken away" : (note ?? how),
         })),
       adopted,
       logs,
@@ -207,10 +217,6 @@ export const pitSweep = defineRunOperation({
 });
 
 const DEFAULT_STALE_AFTER_SECONDS = 1800;
-
-function isDone(end: { kind: string; outcome?: string }): boolean {
-  return end.kind === "ended" && end.outcome === "done";
-}
 
 async function tidy({ store, now }: RunContext, keepMs: number): Promise<TidiedWaste> {
   try {

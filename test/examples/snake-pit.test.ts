@@ -145,7 +145,7 @@ describe("examples/snake-pit", () => {
       // By hand: as the snake wrote it, and proven by another.
       const headings = await pit.food("headings");
       expect(headings).toMatchObject({ state: "done", proof: { exit: 0 } });
-      expect(headings.history.at(-1)?.worker).toMatch(/^sweep-/);
+      expect(headings.history.at(-1)?.worker).toBe("shell");
       expect(pit.text(`pit/done/${headings.id}.result.md`)).toBe(
         "The headings are in scraps/headings.txt.\n",
       );

@@ -161,7 +161,7 @@ test("doctor --fix between a snake's rm and the sweep: its result can still be p
   pit.result(id);
   rmSync(pit.path(`food/${id}.md`));
   await pit.cli(["doctor", "--fix"]);
-  expect(await pit.sweep()).toMatchObject({ proven: [id] });
+  expect(await pit.sweep()).toMatchObject({ eaten: [id] });
 });
 
 // Known: a token is the claim's change time, which `touch` renews; the README asks snakes to do it.

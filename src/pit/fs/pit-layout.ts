@@ -20,7 +20,7 @@ import {
 import { snakeOfWaste } from "../waste.ts";
 import { pitExtensions } from "./fs-pit-store.ts";
 import { bringBackVanished, nameNameless, noteVanished, noticeHandClaims } from "./hand-claims.ts";
-import { handResults, markUnproven } from "./hand-results.ts";
+import { countUnknown, creditOf, eatenByHand, handResults, markUnproven } from "./hand-results.ts";
 import { isReported, markReported, reportAllStuck, reportStuck } from "./keeper.ts";
 import { newFoodId, reserveNumber } from "./numbers.ts";
 import { leaveChokeNote, notePart, publishResult } from "./reports.ts";
@@ -40,6 +40,8 @@ const hooks: LayoutHooks = {
   onCancelled: markReported,
   onVanished: noteVanished,
   wasStuck: isReported,
+  creditOf,
+  doneByHand: eatenByHand,
   onSweep: async (run) => {
     nameNameless(run);
     noticeHandClaims(run);
@@ -97,7 +99,7 @@ function newestLog(run: FsRun, worker: string): number {
   return newest;
 }
 
-/** Faults that only a pit can have; a person has to repair both. */
+/** Faults that only a pit can have. */
 async function checkPit({ run, find }: Examination, places: Places): Promise<void> {
   for (const { number, foods } of foodsByNumber(places.keys())) {
     await find({
@@ -107,14 +109,20 @@ async function checkPit({ run, find }: Examination, places: Places): Promise<voi
       repair: "none needed; rename one while it waits in food/, if that confuses",
     });
   }
-  for (const { id, state } of handResults(run)) {
-    if (state !== "unknown") continue;
-    await find({
-      code: "orphan_result",
-      path: `done/${id}.result.md`,
-      message: "a result for food that was never seen here, so that nothing can prove it",
-      repair: `none by itself; put the food into food/${id}.md to have it proven, or move the result away`,
-    });
+  for (const { id, state, ready } of handResults(run)) {
+    if (state !== "unknown" || !ready) continue;
+    await find(
+      {
+        code: "orphan_result",
+        path: `done/${id}.result.md`,
+        message: "a result by hand for food that was never seen here, so that nothing can prove it",
+        repair: "enter it into the books as eaten, not proven",
+      },
+      async () => {
+        await countUnknown(run);
+        return statIfThere(fileOf(run.paths, "done", id)) !== undefined;
+      },
+    );
   }
 }
 

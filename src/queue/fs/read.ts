@@ -33,7 +33,7 @@ import { completedTasks } from "./record/status-file.ts";
 export function showTask(run: FsRun, rawId: string): TaskView | null {
   const id = assertName("task id", rawId);
   const place = locate(run, id);
-  if (place === null) return showQuarantined(run, id);
+  if (place === null) return showDoneByHand(run, id) ?? showQuarantined(run, id);
   const stats = statIfThere(place.path);
   const { state, worker } = place;
   const { task, reason } = readTaskAt(run, place.path, id);
@@ -49,6 +49,15 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     process: worker ? processOf(run, id) : undefined,
     reason,
   };
+}
+
+function showDoneByHand(run: FsRun, id: string): TaskView | null {
+  const found = run.hooks?.doneByHand(run).find((one) => one.id === id);
+  const stats = found && statIfThere(found.path);
+  if (!stats) return null;
+  const { task } = readTaskAt(run, found.path, id);
+  const history = attemptsFromLedger(run, id);
+  return { id, state: "done", task, since: changedAt(stats), history, reason: found.why };
 }
 
 function changedAt({ ctimeMs }: Stats): string {
@@ -114,9 +123,10 @@ export function attemptsOf(run: FsRun, id: string): AttemptRecord[] {
 }
 
 function* tasksIn(
-  { paths }: FsRun,
+  run: FsRun,
   state: TaskState,
 ): Generator<{ id: string; path: string; worker?: string }> {
+  const { paths } = run;
   if (state === "claimed") {
     yield* claimedTasks(paths);
     return;
@@ -136,6 +146,7 @@ function* tasksIn(
   } finally {
     handle.closeSync();
   }
+  if (state === "done") yield* run.hooks?.doneByHand(run) ?? [];
 }
 
 export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary> {

@@ -15,6 +15,7 @@ import { Afterwards } from "./afterwards.ts";
 import {
   applyEnding,
   attemptRecord,
+  creditOf,
   type Ending,
   end,
   finishRecorded,
@@ -45,7 +46,8 @@ export function completeTask(run: FsRun, ref: ClaimRef, options: CompletionOptio
     const to = destination(run, held, options);
     if (note) return end(run, held, { outcome: "done", to, note });
     return orUncertain(run, held, () => {
-      recordDone(run, held.id, held, to, run.durability === "safe");
+      const by = { ...held, worker: creditOf(run, held) };
+      recordDone(run, held.id, by, to, run.durability === "safe");
       return applyEnding(run, held, { outcome: "done", to }, false);
     });
   });
@@ -61,7 +63,8 @@ export async function completeInBackground(
   return withClaim(run, ref, "done", async (held) => {
     const ending: Ending = { outcome: "done", to: destination(run, held, options) };
     try {
-      recordDone(run, held.id, held, ending.to as "done", false);
+      const by = { ...held, worker: creditOf(run, held) };
+      recordDone(run, held.id, by, ending.to as "done", false);
       await syncLedger(run);
       const moved = move(run, held, ending, false);
       const after = new Afterwards();
