@@ -134,6 +134,23 @@ async function stuck({ store, now }: RunContext) {
     found.push({ food: id, task: await wordsOf(store, id), state, why, command });
     if (found.length >= 100) break;
   }
+  // Food that snakes have choked on waits in food/; the keeper's reports name it.
+  for await (const { id } of store.list({ states: ["pending"], types: ["keeper"], limit: 100 })) {
+    const food = isName(id) ? (await store.show(id))?.task?.payload.food : undefined;
+    const view = isName(food) ? await store.show(food) : null;
+    if (view?.state !== "pending") continue;
+    const { reasons } = await whyTask(store, view.id, now()).catch(() => ({ reasons: [] }));
+    const choke = reasons.find(({ code }) => code === "choked");
+    if (choke === undefined) continue;
+    const { text: why, command } = choke;
+    found.push({
+      food: view.id,
+      task: await wordsOf(store, view.id),
+      state: view.state,
+      why,
+      command,
+    });
+  }
   return found;
 }
 

@@ -6,7 +6,7 @@ import { afterChoke, chokesIn, failuresSinceChoke, mayTry, newChoke } from "../.
 import { afterFailure } from "../../retry.ts";
 import type { ClaimRef, CompletionOptions, Ended, FailureReport } from "../../store.ts";
 import type { Task } from "../../task.ts";
-import { takersOf } from "../claims/choked-tasks.ts";
+import { isLoneChoke, takersOf } from "../claims/choked-tasks.ts";
 import { statIfThere, tokenOf, translate } from "../files/atomic.ts";
 import { type FsRun, type HeldClaim, isNewLedger, recordDone } from "../fs-run.ts";
 import { claimOf, folderOf } from "../layout.ts";
@@ -146,7 +146,8 @@ function chokedEnding(
   const type = task.task_type;
   const others = mayTry(takersOf(run, type), type, history);
   run.hooks?.beforeChoke(run, task, choke, history);
-  return { ...ending, ...afterChoke(choke, others, ending.note) };
+  const waitsForLater = isLoneChoke(run, history);
+  return { ...ending, ...afterChoke(choke, others, { note: ending.note, waitsForLater }) };
 }
 
 function assertNumbers({ maxAttempts, backoffMs }: FailureReport): void {
