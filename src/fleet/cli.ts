@@ -4,7 +4,7 @@ import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { plain, prose, type Term, table } from "../operation/term.ts";
-import { type SpeciesOutput, species } from "./operations.ts";
+import { LEFT_OVER, type SpeciesOutput, species } from "./operations.ts";
 import { service } from "./systemd-service.ts";
 import type { UpEvent } from "./up-ports.ts";
 
@@ -90,7 +90,8 @@ function ago(time: string, now: number): string {
 function painted(state: string, { color }: Term): string {
   if (state === "working" || state === "idle") return color.green(state);
   if (state === "parked" || state === "not running") return color.red(state);
-  return state === "starting" || state === "paused" ? color.yellow(state) : state;
+  const isDoubtful = ["starting", "paused", LEFT_OVER].includes(state);
+  return isDoubtful ? color.yellow(state) : state;
 }
 
 export function upView(term: Term) {
@@ -107,6 +108,11 @@ function eventText(event: UpEvent, color: Term["color"]): string | null {
   switch (event.kind) {
     case "up":
       return `${counted(event.agents.length, "agent")} around ${plain(event.pit)} (pid ${event.pid})`;
+    case "lingers": {
+      const food = event.digesting.length > 0 ? event.digesting.join(", ") : "its food";
+      const text = `of an earlier viv up is still at ${food}, pid ${event.pid}; it ends after that`;
+      return `${event.name} ${color.yellow(text)}`;
+    }
     case "leftover": {
       const left = event.survivors.length > 0 ? `; still there: ${event.survivors.join(", ")}` : "";
       return `${event.name} ${color.yellow(`ended a leftover run, pid ${event.pid}${left}`)}`;

@@ -13,7 +13,7 @@ import {
 import { type Agent, type AgentsConfig, parseAgents } from "./agents.ts";
 import type { AgentState, ServiceState } from "./up-files.ts";
 import { programPort, type UpEvent, type UpHost, upPort } from "./up-ports.ts";
-import { upService } from "./up-service.ts";
+import { lingeringPid, upService } from "./up-service.ts";
 
 export const upInput = z.strictObject({
   config: text("agents file (default: ./agents.toml)"),
@@ -96,7 +96,7 @@ function assertPit({ file, folder, pit }: AgentsConfig, { cwd }: Here, host: UpH
 const shownAgent = z.object({
   name: z.string(),
   species: z.string(),
-  /** As in `up-files.ts`, or `not running`. */
+  /** As in `up-files.ts`, `not running` or `left over`. */
   state: z.string(),
   pid: z.nullable(z.number()),
   since: z.nullable(z.string()),
@@ -124,6 +124,8 @@ const output = z.object({
 export type SpeciesOutput = z.output<typeof output>;
 
 const NOT_RUNNING = "not running";
+/** Its service is gone, its process is not. */
+export const LEFT_OVER = "left over";
 
 /** `viv status --config agents.toml`. */
 export const species = defineOperation({
@@ -179,7 +181,12 @@ function shown(
   const { state, pid, started, boot, host, since, restarts, next_run, note } = found;
   const { last_run, last_exit } = found;
   const known = { ...nothing, since, restarts, last_run, last_exit };
-  if (service === NOT_RUNNING) return { ...known, note: state === "parked" ? note : "" };
+  if (service === NOT_RUNNING) {
+    const lingering = lingeringPid(found, machine);
+    if (lingering === null) return { ...known, note: state === "parked" ? note : "" };
+    const after = `its viv up is gone; it ends after its food, or at once: kill -TERM ${lingering}, twice`;
+    return { ...known, state: LEFT_OVER, pid: lingering, note: after };
+  }
   const hasProcess = pid !== null && started !== null && boot !== null && host !== null;
   if (hasProcess && machine.vitality({ pid, started, boot, host }) === "gone") {
     return { ...known, note: "its process is gone; viv up will notice in a moment" };

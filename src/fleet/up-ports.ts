@@ -33,6 +33,8 @@ export type UpEvent =
   | { kind: "up"; pid: number; pit: string; agents: string[] }
   /** A run of an earlier `viv up` that was still there. */
   | { kind: "leftover"; name: string; pid: number; survivors: number[] }
+  /** A worker of an earlier `viv up` that is still at its food, and ends after it. */
+  | { kind: "lingers"; name: string; pid: number; digesting: string[] }
   | { kind: "started"; name: string; pid: number }
   | { kind: "ended"; name: string; exit: number | string | null; note: string }
   | { kind: "restarts"; name: string; after_ms: number }

@@ -1,8 +1,9 @@
+import type { Machine } from "../base/clock.ts";
 import { messageOf, VivError } from "../base/errors.ts";
 import { agentMember } from "./agent.ts";
 import type { Surroundings } from "./agent-programs.ts";
 import type { AgentsConfig } from "./agents.ts";
-import type { ServiceState, UpFiles } from "./up-files.ts";
+import type { AgentState, ServiceState, UpFiles } from "./up-files.ts";
 import type { UpEvent, UpHost } from "./up-ports.ts";
 
 /**
@@ -77,7 +78,9 @@ export function upService(
   return {
     /** Until it is stopped or drained. Rejects when another `viv up` has the pit. */
     run: async () => {
-      await takeOver(files, host, agents, emit);
+      await takeOver(files, host, emit);
+      await nameLingering(files, host, pit, emit);
+      for (const name of files.names()) if (!agents.includes(name)) files.remove(name);
       if (isCancelled) return;
       hasPit = true;
       write("working");
@@ -111,13 +114,12 @@ export function upService(
 const KILL_AFTER_MS = 5_000;
 
 /**
- * Locks the pit, or throws with the holder. A `viv up` that died has left workers, which end by
- * themselves because their stdin has closed, and runs, which are ended here.
+ * Locks the pit, or throws with the holder. A `viv up` that died has left workers, which end after
+ * their food because their stdin has closed, and runs, which are ended here.
  */
 async function takeOver(
   files: UpFiles,
   host: UpHost,
-  agents: readonly string[],
   emit: (event: UpEvent) => void,
 ): Promise<void> {
   if (!(await files.take())) throw takenError(files, host);
@@ -129,8 +131,33 @@ async function takeOver(
       const survivors = await host.handlers.endTree(run, { killAfterMs: KILL_AFTER_MS });
       if (wasThere) emit({ kind: "leftover", name, pid: run.pid, survivors });
     }
-    if (!agents.includes(name)) files.remove(name);
   }
+}
+
+/** Workers finish the food that they have begun. Until then their names are taken. */
+async function nameLingering(
+  files: UpFiles,
+  host: UpHost,
+  pit: string,
+  emit: (event: UpEvent) => void,
+): Promise<void> {
+  const lingering = files.names().flatMap((name) => {
+    const pid = lingeringPid(files.agent(name), host.machine);
+    return pid === null ? [] : [{ name, pid }];
+  });
+  if (lingering.length === 0) return;
+  const workers = new Map((await host.workersIn(pit)).map((one) => [one.name, one.claims]));
+  for (const { name, pid } of lingering) {
+    emit({ kind: "lingers", name, pid, digesting: workers.get(name) ?? [] });
+  }
+}
+
+/** The worker of an agent whose service is gone, if its process is still there. */
+export function lingeringPid(agent: AgentState | null, machine: Machine): number | null {
+  if (agent === null || agent.run?.pid === agent.pid) return null;
+  const { pid, started, boot, host } = agent;
+  if (pid === null || started === null || boot === null || host === null) return null;
+  return machine.vitality({ pid, started, boot, host }) === "alive" ? pid : null;
 }
 
 function takenError(files: UpFiles, host: UpHost): VivError {

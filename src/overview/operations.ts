@@ -20,7 +20,9 @@ export const ls = defineRunOperation({
   summary: "list tasks, with counts by state",
   access: "read",
   input: z.strictObject({
-    state: z.optional(z.array(taskState).check(z.describe("only tasks in these states, in this order"))),
+    state: z.optional(
+      z.array(taskState).check(z.describe("only tasks in these states, in this order")),
+    ),
     types: list("only tasks of these types"),
     limit: z.optional(
       z

@@ -97,7 +97,7 @@ const pitStatusCommand: Command = {
   },
 };
 
-function countsLine({ counts }: StatusOutput, { color }: Term): string {
+function countsLine({ counts, done_without_proof: bare }: StatusOutput, { color }: Term): string {
   const words: [string, number, (text: string) => string][] = [
     ["food", counts.pending, color.cyan],
     ["claimed", counts.claimed, color.yellow],
@@ -108,7 +108,10 @@ function countsLine({ counts }: StatusOutput, { color }: Term): string {
   ];
   return words
     .filter(([word, n]) => n > 0 || word === "food" || word === "done")
-    .map(([word, n, paint]) => `${n} ${paint(word)}`)
+    .map(([word, n, paint]) => {
+      const note = word === "done" && bare > 0 ? color.dim(` (${bare} without a proof)`) : "";
+      return `${n} ${paint(word)}${note}`;
+    })
     .join(" · ");
 }
 
@@ -135,7 +138,7 @@ const pitSweepCommand: Command = {
     ["viv pit sweep ./pit --stale-after 10m --keep-logs 2d", "reclaim sooner, keep fewer logs"],
   ],
   human: (output: SweepOutput, { color }) => {
-    const { reclaimed, proven, unproven, adopted, logs, pruned, kept, trouble } = output;
+    const { reclaimed, results, unproven, adopted, logs, pruned, kept, trouble } = output;
     const prunedNote = pruned.length > 0 ? `, ${pruned.length} pruned` : "";
     const keptNote = kept.length > 0 ? `, ${counted(kept.length, "old one")} kept for a scrap` : "";
     return [
@@ -143,7 +146,15 @@ const pitSweepCommand: Command = {
         ({ food, snake, to }) =>
           `${color.yellow("reclaimed")} ${food} from ${plain(snake)} (${to})`,
       ),
-      ...proven.map((food) => `${color.green("proven")} ${food}`),
+      ...results.flatMap(({ food, snake, how }) => {
+        const by = snake === null ? "" : ` by ${plain(snake)}`;
+        if (how === "proven") return [`${color.green("proven")} ${food}${by}`];
+        if (how === "eaten") return [`${color.green("eaten")} ${food}${by}, without a proof`];
+        if (how !== "review") return [];
+        return [
+          `${color.yellow("review")} ${food}${by}: a person must approve it: viv approve ${food}`,
+        ];
+      }),
       ...unproven.map(
         ({ food, result, note }) =>
           `${color.yellow("unproven")} ${food}: ${plain(note)}${result ? color.dim(` ${result}`) : ""}`,

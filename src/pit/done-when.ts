@@ -92,17 +92,38 @@ function fromLine(text: string): string[] | null {
   if (spans.length === 0) return fromPlain(line);
   const starts = [...spans.map(({ start }) => start), line.length];
   const around = starts.map((start, i) => line.slice(spans[i - 1]?.end ?? 0, start));
-  const commands = spans.map(({ content }) => content);
+  const commands = spans.map(({ content }, i) => {
+    const gap = around[i + 1] ?? "";
+    const exists = EXISTS.exec(gap)?.[0];
+    const isFile = exists !== undefined && PATH.test(content.trim());
+    if (isFile) around[i + 1] = ` passes${gap.slice(exists.length)}`;
+    if (!isFile && isChecker(content)) around[i + 1] = gap.replace(NO_ERRORS, " passes");
+    return isFile ? `test -e ${content.trim()}` : content;
+  });
   if (commands.some(isNothing) || !asksForSuccess(around)) return null;
   const isAlone = around.every((gap) => words(gap) === "");
   return isAlone || !commands.some((command) => isOther(command, around)) ? commands : null;
+}
+
+/** A file that is to be there; a shell reads its name as it stands. */
+const PATH = /^(?=.*[./])[\w./-]+$/;
+const EXISTS = /^\s+(?:must |should )?exists?(?![\w-])/i;
+const NO_ERRORS =
+  /^\s+(?:has|have|reports?|gives?|shows?|finds?|with|passes with) no (?:errors|failures)(?![\w-])|^\s+without (?:any )?errors(?![\w-])/i;
+
+/** A program that fails when it finds an error. Others may print it and succeed. */
+function isChecker(command: string): boolean {
+  return PLAIN_RUNNERS.has(command.trim().split(/\s+/)[0] ?? "") && !/[|;&]/.test(command);
 }
 
 /** A file or a call that is spoken of; and git exits with 0 whether a tree is clean or not. */
 function isOther(command: string, around: readonly string[]): boolean {
   const isThing =
     /^(?:[\w./-]+\.(?:md|txt|json|csv|html?|toml|ya?ml|css|log|png|jpe?g|svg|pdf|xml)|[\w.]+\(.*\))$/i;
-  const isGit = /^git\b/.test(command) && around.some((gap) => /\bclean\b/i.test(gap));
+  const isGit =
+    /^git\b/.test(command) &&
+    !/\s--(?:exit-code|quiet)(?:\s|$)/.test(command) &&
+    around.some((gap) => /\bclean\b/i.test(gap));
   return isThing.test(command.trim()) || isGit;
 }
 
@@ -110,26 +131,35 @@ function isOther(command: string, around: readonly string[]): boolean {
  * The words that may stand around commands. There are more ways to mean the opposite ("finds
  * nothing", "unless …") than a list could name, so this one names what is understood.
  */
-const PASSES = `(?:must |should )?(?:both |all )?(?:${[
+const ZERO = "(?:with )?(?:(?:exit )?(?:code|status) )?(?:0|zero)";
+const STATE = "(?:green|clean|ok|passing)";
+const PASSES = `(?:must |should )?(?:still |now )?(?:both |all )?(?:${[
   "pass(?:es)?",
   "succeeds?",
-  "(?:is|are|be) (?:both |all )?(?:green|clean|ok)",
-  "runs? (?:without errors|cleanly)",
-  "(?:exits?|returns?) (?:with )?(?:(?:exit )?(?:code|status) )?(?:0|zero)",
-].join("|")})`;
+  `(?:is|are|be|stays?) (?:still |now )?(?:both |all )?${STATE}`,
+  STATE,
+  "(?:runs?|builds?|compiles?|finishe?s?|ends?) (?:without (?:any )?errors?|cleanly|successfully)",
+  `(?:exits?|returns?) (?:${ZERO}|cleanly|successfully)`,
+  `(?:→|->|=>) (?:exits? )?${ZERO}`,
+  `\\((?:all )?(?:${STATE}|pass(?:es)?|exits? ${ZERO})\\)`,
+].join("|")})(?: too| as well)?`;
 const AND = "(?:[,;.]|[,;.]? ?(?:and|then|and then|plus|&&))(?: run)?";
-const SUBJECT = "(?:all (?:of )?)?(?:(?:the )?tests|this|these|the following)(?: commands?)?";
+const NOUN = "(?:(?:unit |integration |new |existing )?tests|test suite|suite|build|lint|checks)";
+const SUBJECT = `(?:all (?:of )?)?(?:(?:the )?${NOUN}|this|these|the following)(?: commands?)?`;
+const DOES = "(?:pass(?:es)?|succeeds?|(?:is|are) green)";
 const BEFORE = new RegExp(
-  `^(?:when ?)?(?:${SUBJECT} (?:pass(?:es)?|succeeds?|are green) ?:|(?:run ?)?(?:both|all of|(?:the |this )?commands?)? ?:?)$`,
+  `^(?:(?:done |finished )?when ?)?(?:${SUBJECT} ${DOES} ?(?:[:(]|with|via)|(?:run(?:ning)? ?)?(?:both|all of|(?:the |this )?commands?)? ?:?)$`,
 );
 const BETWEEN = new RegExp(`^(?:[,:–—-]? ?${PASSES})? ?${AND}$|^$`);
-const BEHIND = new RegExp(`^(?:[,:–—-]? ?${PASSES})? ?[.,;!]?$`);
+const BEHIND = new RegExp(`^(?:[,:–—-]? ?${PASSES})? ?[.,;!]?$|^ ?too ?[.!]?$|^\\) ?[.!]?$`);
 /** Longer than anything that is understood. */
 const LONGEST = 200;
 
 /** The first text stands before the first command, the last behind the last. */
 function asksForSuccess(around: readonly string[]): boolean {
   const last = around.length - 1;
+  const isOpen = words(around[0] ?? "").endsWith("(");
+  if (isOpen !== words(around[last] ?? "").startsWith(")")) return false;
   return around.every((text, i) =>
     (i === 0 ? BEFORE : i === last ? BEHIND : BETWEEN).test(words(text)),
   );
@@ -155,8 +185,21 @@ function fromPlain(text: string): string[] | null {
   const whole = parts.map((line) => line.replace(/\\$/, "")).join(" ");
   const inner = /^(?:"([^"]*)"|'([^']*)')$/.exec(whole);
   const line = inner ? withoutComments(inner[1] ?? inner[2] ?? "").trim() : whole;
-  return looksLikeCommand(line) ? [line] : null;
+  if (looksLikeCommand(line)) return [line];
+  return fromSentence(line);
 }
+
+/** `npm test passes`, `scraps/report.md exists`: short, and with nothing else in the line. */
+function fromSentence(line: string): string[] | null {
+  const [, path] = /^(\S{1,200}) exists\.?$/i.exec(line) ?? [];
+  if (path !== undefined && PATH.test(path) && !/^[.\d]*$/.test(path)) return [`test -e ${path}`];
+  const [, command = ""] = PLAIN_PASSES.exec(line.slice(0, LONGEST)) ?? [];
+  const tokens = command.split(" ");
+  const isRunner = PLAIN_RUNNERS.has(tokens[0] ?? "") && tokens.length >= 2 && tokens.length <= 3;
+  return isRunner && looksLikeCommand(command) ? [command] : null;
+}
+
+const PLAIN_PASSES = new RegExp(`^([a-z][\\w:./ -]*?) ${PASSES} ?[.!]?$`);
 
 const set = (list: string) => new Set(list.split(/\s+/));
 
@@ -164,6 +207,10 @@ const set = (list: string) => new Set(list.split(/\s+/));
 const RUNNERS = set(`npm npx pnpm yarn bun deno node make just task rake cargo go pytest tox nox mvn
   gradle ctest ninja bazel dotnet mix rspec bundle phpunit composer jest vitest mocha tsc eslint
   biome prettier ruff mypy pyright uv poetry python python3 ruby swift zig sbt time true false viv`);
+
+/** Of these, those that are no English words. */
+const PLAIN_RUNNERS = set(`npm npx pnpm yarn cargo pytest tox nox mvn gradle ctest jest vitest mocha
+  tsc eslint biome ruff mypy pyright phpunit rspec dotnet tsc flake8 pylint shellcheck`);
 
 /** They begin sentences. */
 const BEGINNINGS =

@@ -48,6 +48,7 @@ export const pitStatus = defineRunOperation({
   output: z.object({
     pit: z.string(),
     counts,
+    done_without_proof: z.number(),
     digesting: z.array(
       z.object({
         ...food,
@@ -87,6 +88,7 @@ export const pitStatus = defineRunOperation({
     return {
       pit: store.location,
       counts: await store.counts(),
+      done_without_proof: await pitIn(store).doneWithoutProof(),
       digesting: await digesting(context),
       stuck: await stuck(context),
       keeper,
@@ -137,11 +139,22 @@ async function stuck({ store, now }: RunContext) {
     found.push({ ...(await describedFood(store, id)), state, why, command });
     if (found.length >= 100) break;
   }
+  // Food that snakes have choked on waits in food/; the keeper's reports name it.
+  for await (const { id } of store.list({ states: ["pending"], types: ["keeper"], limit: 100 })) {
+    const food = isName(id) ? (await store.show(id))?.task?.payload.food : undefined;
+    const view = isName(food) ? await store.show(food) : null;
+    if (view?.state !== "pending") continue;
+    const { reasons } = await whyTask(store, view.id, now()).catch(() => ({ reasons: [] }));
+    const choke = reasons.find(({ code }) => code === "choked");
+    if (choke === undefined) continue;
+    const { text: why, command } = choke;
+    found.push({ ...(await describedFood(store, view.id)), state: view.state, why, command });
+  }
   return found;
 }
 
 function noteFor(state: string, ready: boolean): string {
-  if (state === "unknown") return "its food is not known, so nothing can prove it";
+  if (state === "unknown") return "eaten; its food was gone before viv saw it: never proven";
   if (ready) return "written by hand; the next sweep proves it";
   if (state === "failed") return "its food is in resting/stuck/; viv retry lets the sweep prove it";
   return "written by hand; its food is not free yet";
@@ -167,6 +180,9 @@ export const pitSweep = defineRunOperation({
   output: z.object({
     reclaimed: z.array(z.object({ ...ofFood, snake: z.string(), to: z.string() })),
     proven: z.array(z.string()),
+    eaten: z.array(z.string()),
+    review: z.array(z.string()),
+    results: z.array(z.object({ ...ofFood, snake: z.nullable(z.string()), how: z.string() })),
     unproven: z.array(z.object({ ...ofFood, result: z.nullable(z.string()), note: z.string() })),
     adopted: z.number(),
     logs: z.number(),
@@ -192,14 +208,17 @@ export const pitSweep = defineRunOperation({
       reclaimed: [...report.reaped, ...stuck].map(({ id, worker, to }) => {
         return { id, food: id, snake: worker, to };
       }),
-      proven: results.filter(({ end }) => isDone(end)).map(({ id }) => id),
+      proven: results.filter(({ how }) => how === "proven").map(({ id }) => id),
+      eaten: results.filter(({ how }) => how === "eaten").map(({ id }) => id),
+      review: results.filter(({ how }) => how === "review").map(({ id }) => id),
+      results: results.map(({ id, snake, how }) => ({ id, food: id, snake, how })),
       unproven: results
-        .filter(({ end }) => !isDone(end))
-        .map(({ id, unproven, end }) => ({
+        .filter(({ how }) => !["proven", "eaten", "review"].includes(how))
+        .map(({ id, unproven, how, note }) => ({
           id,
           food: id,
           result: unproven ? `done/${unproven}` : null,
-          note: end.kind === "ended" ? (end.note ?? end.outcome) : "taken away",
+          note: how === "lost" ? "taken away" : (note ?? how),
         })),
       adopted,
       logs,
@@ -211,10 +230,6 @@ export const pitSweep = defineRunOperation({
 });
 
 const DEFAULT_STALE_AFTER_SECONDS = 1800;
-
-function isDone(end: { kind: string; outcome?: string }): boolean {
-  return end.kind === "ended" && end.outcome === "done";
-}
 
 async function tidy({ store, now }: RunContext, keepMs: number): Promise<TidiedWaste> {
   try {

@@ -8,9 +8,12 @@ export interface HandResult {
   snake: string | null;
   /** Where the food is. `gone`: nowhere, but known; `unknown`: never seen. */
   state: TaskState | "gone" | "unknown";
-  /** May it be taken for proof now? */
+  /** May it be taken for proof now, or counted, if it is `unknown`? */
   ready: boolean;
 }
+
+/** The names of processes that prove results begin so. */
+export const PROVER = "sweep-";
 
 /** The last signs of work on a claim, and since when they have not changed. */
 export interface Progress {
@@ -25,6 +28,10 @@ export interface Progress {
 /** What the store of a pit offers beyond the queue. */
 export interface PitStore {
   handResults(): Promise<HandResult[]>;
+  /** Enters results of `unknown` food into the books: eaten, not proven. Returns their ids. */
+  countUnknown(): Promise<string[]>;
+  /** How many foods in done/ have no proof. */
+  doneWithoutProof(): Promise<number>;
   /** Makes the food of such a result a claim of `worker`; null when that is not possible now. */
   takeForProof(id: string, worker: string): Promise<Claim | null>;
   /** Renames the result to one that is not proven, and returns the new name. */

@@ -10,14 +10,14 @@ import {
 import type { WorkerHost } from "../work/host.ts";
 import { inheritedEnv } from "../work/place.ts";
 import type { ProvenResult, WorkerOptions } from "../work/worker.ts";
-import { type HandResult, pitOf } from "./pit-store.ts";
+import { type HandResult, PROVER, pitOf } from "./pit-store.ts";
 
 /** Routes and settings of a worker; without them, proofs run plainly: no sandbox, no time limit. */
 type Proving = Pick<WorkerOptions, "routeFor"> & AttemptSettings;
 
 /**
  * Proves the results that snakes put into done/ by hand: takes each as a claim of its own and runs its
- * `done_when`, as after an attempt of a worker. One pass.
+ * `done_when`, as after an attempt of a worker. Results that nothing can prove are counted. One pass.
  */
 export async function proveResults(
   store: Store,
@@ -25,14 +25,18 @@ export async function proveResults(
   proving: Proving = plainProving(store),
 ): Promise<ProvenResult[]> {
   const pit = pitOf(store);
-  const ready = ((await pit?.handResults()) ?? []).filter((result) => result.ready);
-  if (pit === null || ready.length === 0) return [];
-  const worker = `sweep-${process.pid}`;
+  const results = ((await pit?.handResults()) ?? []).filter((result) => result.ready);
+  if (pit === null || results.length === 0) return [];
+  const ready = results.filter(({ state }) => state !== "unknown");
+  const eaten = ready.length < results.length ? await pit.countUnknown() : [];
+  const counted = eaten.map((id): ProvenResult => ({ id, snake: null, how: "eaten" }));
+  if (ready.length === 0) return counted;
+  const worker = `${PROVER}${process.pid}`;
   // Registered, so that the reaper gives the food back if this process dies; for no type, because it
   // claims no tasks.
   const registration = await store.register(worker, { types: ["none"] });
   try {
-    const proven: ProvenResult[] = [];
+    const proven: ProvenResult[] = counted;
     for (const result of ready) {
       const one = await proveOne(store, host, proving, worker, result);
       if (one) proven.push(one);
@@ -73,7 +77,12 @@ async function proveOne(
   const end = await new Attempt(claim, route, store, host, settings).proveOnly(async () => {
     unproven = await pitOf(store)?.markUnproven(id);
   });
-  return { id, snake, end, unproven: unproven ?? undefined };
+  if (end.kind === "lost") return { id, snake, how: "lost" };
+  const { outcome, note, ended } = end;
+  if (outcome !== "done") return { id, snake, how: outcome, note, unproven: unproven ?? undefined };
+  if (ended.to === "review") return { id, snake, how: "review" };
+  const isProven = (await store.proof(id))?.attempt === claim.attempt;
+  return { id, snake, how: isProven ? "proven" : "eaten" };
 }
 
 function plainRoute(host: WorkerHost): ReadyRoute {

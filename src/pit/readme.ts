@@ -18,16 +18,35 @@ move within one filesystem succeeds for only one of them.
     - **done-when:** \`python3 -m pytest -q scraps\`
     - **tossed-by:** keeper
 
-What stands in the backticks of done-when is run after you, in this folder. If it does not end with
-success, the work does not count as done, whatever the result says.
+Keep food small: one thing that a snake finishes in a sitting, with all it needs to know in the file.
+
+**done-when** is checked after you, in this folder. If the check fails, the work does not count as
+done, whatever the result says. These are run:
+
+    \`npm test\`                                       a command in backticks, alone
+    \`npm test\` passes and \`npm run lint\` is clean    several: all of them must succeed
+    all tests pass (\`npm test\`)                      with words that only ask for success: passes,
+                                                     is green, is clean, is ok, exits 0, succeeds
+    npm test passes                                  a test runner and its verdict, without backticks
+    \`scraps/report.md\` exists                        that a file is there
+    a fenced block of shell lines                    each line must succeed
+
+Everything else is read by a person before the food counts: it rests in resting/review/ until
+\`viv approve F\`. That is so for any other word around a command ("no longer fails", "prints 0",
+"finds nothing", "with no warnings"): write a command that exits with 0 only when it is true, like
+\`! grep -rn TODO src\`. Without done-when the result counts as it is, and is shown as not proven.
 
 ## How to eat
 
-Choose a name for yourself, without dots and slashes: here it is snake-2.
+Choose a name for yourself, without dots and slashes: here it is snake-2. Choose one that is free: it
+is not in \`ls claimed .viv/workers .viv/heartbeats\`, nor in the agents.toml of this pit. Two snakes
+with one name cannot be told apart.
 
 1. **Look.** \`ls food\`. Take the lowest number. Leave \`keeper-…\` alone, and what says
    \`for: keeper\`, \`for: planner\` or \`size: too big\`, unless that is you. If scraps/ has a
-   \`choke-…\` note with your name about it, leave it to another snake.
+   \`choke-…\` note with your name about it, leave it to another snake. Nothing there for you? Wait a
+   minute and look again; after some empty looks, end. Do not invent work, and do not take from
+   claimed/ or resting/.
 2. **Devour.** \`mv -n food/F.md claimed/snake-2.F.md\`. If F.md is gone, another snake was faster: take
    another one.
 3. **Digest.** \`cat claimed/snake-2.F.md\` and do what it says, with this folder as the working
@@ -39,8 +58,21 @@ Choose a name for yourself, without dots and slashes: here it is snake-2.
 5. **Excrete.** Put your log into \`waste/snake-2-<time>.log\`.
 6. **Choke.** The same failure three times in a row? Write what failed and what you tried to
    \`scraps/choke-F-snake-2.md\`, then \`mv -n claimed/snake-2.F.md food/F.md\` and take something else.
+   Another snake or the keeper takes it; you do not.
 
 To toss food without a tool: write it under another name first, then move it into food/.
+
+## The other parts
+
+- **Keeper.** Tosses food, and takes \`keeper-…\` and \`for: keeper\`: food that snakes choked on. Read the
+  notes in scraps/ and the logs in waste/, repair the food (a clearer task, a right done-when, smaller
+  pieces), and put it back: \`viv retry F\`, or move it from resting/stuck/ to food/.
+- **Planner.** Takes \`for: planner\` and \`size: too big\`, and cuts it up: new food with \`part-of: F\` and
+  \`after:\` where the order matters, and a result that names the pieces. It does none of them itself.
+- **Cleanup.** Every few minutes: food in claimed/ that nothing has happened to for half an hour (its
+  change time, \`ls -lc claimed\`; no new log of that snake in waste/) goes back to food/. Logs in waste/
+  are summed up in waste/SUMMARY.md, and removed after a week, except those that a note in scraps/
+  names. \`viv pit sweep\` does all of it, and proves results.
 
 ## With viv
 

@@ -148,7 +148,7 @@ describe("after a choke", () => {
   test("the note names the worker, the failure and the next step", () => {
     const [choke] = chokesIn([same(), same(), same()]);
     if (!choke) throw new Error("that was a choke");
-    expect(afterChoke(choke, ["w2"], "exit 1: no such branch")).toEqual({
+    expect(afterChoke(choke, ["w2"], { note: "exit 1: no such branch" })).toEqual({
       to: "pending",
       note: "choked: three times the same failure with w1 (exit 1: no such branch); given to another worker",
     });

@@ -8,6 +8,9 @@ import { attemptsSinceRetry, countsAsFailure } from "./retry.ts";
  */
 export const CHOKE_AT = 3;
 
+/** A fingerprint that begins so is a choke by itself: a worker with a shell has noted it. */
+export const NOTED_CHOKE = "choke-note ";
+
 export interface Choke {
   /** The worker of the third failure. */
   worker: string;
@@ -33,6 +36,12 @@ export function chokesIn(history: readonly HistoryRecord[]): Choke[] {
   let row: AttemptRecord[] = [];
   for (const attempt of attemptsSinceRetry(history)) {
     if (!countsAsFailure(attempt.outcome)) continue;
+    if (attempt.fingerprint?.startsWith(NOTED_CHOKE)) {
+      const { worker, note } = attempt;
+      chokes.push({ worker, workers: [worker], attempt, note });
+      row = [];
+      continue;
+    }
     if (!attempt.fingerprint || attempt.fingerprint !== row[0]?.fingerprint) row = [];
     if (!attempt.fingerprint) continue;
     row.push(attempt);
@@ -83,13 +92,19 @@ export function takes(types: readonly string[] | null, type: string): boolean {
   return types === null || types.includes(type);
 }
 
-/** Decides where a choke sends the task; `others` are the workers that may still try it. */
+/**
+ * Decides where a choke sends the task; `others` are the workers that may still try it. With
+ * `waitsForLater` it stays pending without any.
+ */
 export function afterChoke(
   choke: Choke,
   others: readonly string[],
-  note = choke.note,
+  { note = choke.note, waitsForLater = false }: { note?: string; waitsForLater?: boolean } = {},
 ): { to: "pending" | "failed"; note: string } {
   const choked = describeChoke(choke, note);
+  if (others.length === 0 && waitsForLater) {
+    return { to: "pending", note: `${choked}; left for a worker that comes later` };
+  }
   return others.length > 0
     ? { to: "pending", note: `${choked}; given to another worker` }
     : { to: "failed", note: `${choked}; ${NONE_LEFT}` };

@@ -238,6 +238,7 @@ export const FINDING_CODES = [
   "torn_line",
   "same_number",
   "orphan_result",
+  "left_over_worker",
 ] as const;
 export type FindingCode = (typeof FINDING_CODES)[number];
 

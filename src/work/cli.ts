@@ -122,12 +122,12 @@ function describe(event: Stamped<WorkEvent>, term: Term): string {
 
 type Of<K extends WorkEvent["kind"]> = Extract<WorkEvent, { kind: K }>;
 
-function proven(
-  { id, snake, outcome, note, unproven }: Of<"proven">,
-  color: Term["color"],
-): string {
+function proven({ id, snake, how, note, unproven }: Of<"proven">, color: Term["color"]): string {
   const by = snake ? ` by ${plain(snake)}` : "";
-  if (outcome === "done") return `${id} ${color.green("done by hand")}${by}, proven`;
+  const done = `${id} ${color.green("done by hand")}${by}`;
+  if (how === "proven") return `${done}, proven`;
+  if (how === "eaten") return `${done}, without a proof`;
+  if (how === "review") return `${done}; a person must approve it: viv approve ${id}`;
   const why = note ? `: ${plain(note)}` : "";
   const now = unproven ? ` (its result is done/${unproven} now)` : "";
   return `${id} ${color.yellow("unproven")}${by}${why}${color.dim(now)}`;

@@ -1,4 +1,5 @@
 import { isName } from "../base/names.ts";
+import { chokedWorkers, mayTry } from "../queue/choke.ts";
 import type { Store } from "../queue/store.ts";
 import { WORK_SITE } from "./host.ts";
 
@@ -21,7 +22,8 @@ export async function isDrained(
   // A foreign task with a name that we would refuse is for other workers.
   for await (const { id, type } of store.list({ states: ["pending"], ...wanted })) {
     if (!isName(id)) continue;
-    if (type === null || !(waitsForPeople(type) || isForOthers(type))) return false;
+    if (type !== null && (waitsForPeople(type) || isForOthers(type))) continue;
+    if (!(await isLeft(store, id))) return false;
   }
   for await (const _ of store.list({ states: ["claimed"], limit: 1 })) return false;
   for await (const { id } of store.list({ states: ["waiting"], ...wanted })) {
@@ -34,4 +36,12 @@ export async function isDrained(
     if (dependencies.every(({ met }) => met)) return false;
   }
   return true;
+}
+
+/** Every live worker that takes it has choked on it: it waits for another one. */
+async function isLeft(store: Store, id: string): Promise<boolean> {
+  const view = await store.show(id);
+  if (view?.state !== "pending" || view.task === null) return false;
+  if (chokedWorkers(view.history).size === 0) return false;
+  return mayTry(await store.workers(), view.task.task_type, view.history).length === 0;
 }

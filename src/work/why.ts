@@ -155,7 +155,7 @@ export function explain(facts: WhyFacts): Reason[] {
       return [reason("quarantined", `it was moved aside: ${why}`, command)];
     }
     case "done":
-      return [reason("done", `it was done ${ago(facts)} ago`)];
+      return [reason("done", `it was done ${ago(facts)} ago${howDone(facts)}`)];
     case "review": {
       const text = `a person must approve it; it has waited for ${ago(facts)}`;
       const command = `viv approve ${id}    # or: viv reject ${id} --note "…"`;
@@ -182,6 +182,12 @@ export function explain(facts: WhyFacts): Reason[] {
       return [reason("free", text, "viv reap")];
     }
   }
+}
+
+/** What is known about food that was eaten by hand. */
+function howDone({ reason: why, task }: WhyFacts): string {
+  const note = why ?? task?.payload?.unproven;
+  return typeof note === "string" ? `: ${note}` : "";
 }
 
 function reason(code: ReasonCode, text: string, command?: string): Reason {

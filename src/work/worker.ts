@@ -63,7 +63,9 @@ export interface ProvenResult {
   id: string;
   /** The worker that was last seen with the task. */
   snake: string | null;
-  end: AttemptEnd;
+  /** `eaten`: done, and no proof was asked for. Else `proven`, `review`, `lost`, or a failed outcome. */
+  how: string;
+  note?: string;
   /** The new name of a result whose proof failed. */
   unproven?: string;
 }

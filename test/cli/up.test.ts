@@ -269,7 +269,18 @@ it("lets a snake finish its food, though its service was killed and another is u
   await until("somebody has it", () => existsSync(begun));
   up.child.kill("SIGKILL");
   await up.end();
+  // It is named, by status and by doctor, and at the next start.
+  const busy = readFileSync(begun, "utf8").trim().split(" ")[1] ?? "";
+  await until("the idle ones are gone", () => {
+    const left = here.status().agents.filter(({ state }) => state === "left over");
+    return left.length === 1 && left[0]?.name === busy;
+  });
+  const { pid, digesting } = here.agent(busy);
+  expect([isAlive(pid ?? 0), digesting]).toEqual([true, ["food-1-mouse"]]);
+  const doctor = here.say(["doctor", "--run", "pit"]).stdout;
+  expect(doctor).toContain(`${busy} (pid ${pid}) still runs, though its viv up is gone`);
   const next = here.up();
+  await next.says(`${busy} of an earlier viv up is still at food-1-mouse, pid ${pid}`);
   await next.says(/snake-[123] waits for its name: .* belongs to a live worker/);
   here.go();
   await untilReady(here);

@@ -79,6 +79,19 @@ const twiceTheSame = async (scene: Scene) => {
   await claim(scene);
 };
 
+/** Another snake has choked on it before: after this one there is none to leave it to. */
+const lastOfTwo = async (scene: Scene) => {
+  await scene.store.heartbeat("w");
+  await toss(scene);
+  for (let n = 0; n < 5; n++) {
+    await claim(scene, n < 3 ? "w2" : "w");
+    await scene.store.fail(first(scene), SAME);
+    scene.host.advance(100);
+  }
+  scene.host.advance(HOUR);
+  await claim(scene);
+};
+
 /** A result by hand, old enough to be looked at. */
 function result(scene: Scene, id = F): void {
   const path = join(scene.path, `done/${id}.result.md`);
@@ -124,15 +137,20 @@ const SCENARIOS: Scenario[] = [
   },
   {
     name: "choke of the last snake",
-    setUp: twiceTheSame,
+    setUp: lastOfTwo,
     act: (scene) => scene.store.fail(first(scene), SAME),
     stuck: F,
   },
   {
+    name: "choke of a lone snake",
+    setUp: twiceTheSame,
+    act: (scene) => scene.store.fail(first(scene), SAME),
+  },
+  {
     name: "claim that gives up what nobody else is left to try",
     setUp: async (scene) => {
-      await scene.store.heartbeat("w2");
-      await twiceTheSame(scene);
+      await lastOfTwo(scene);
+      await scene.store.heartbeat("w3");
       await scene.store.fail(first(scene), SAME);
       scene.host.advance(HOUR);
     },

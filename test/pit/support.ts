@@ -160,6 +160,9 @@ export class Pit {
 export interface Sweep {
   reclaimed: { food: string; snake: string; to: string }[];
   proven: string[];
+  eaten: string[];
+  review: string[];
+  results: { food: string; snake: string | null; how: string }[];
   unproven: { food: string; result: string | null; note: string }[];
   adopted: number;
   pruned: string[];

@@ -16,7 +16,13 @@ import type { ReapReport } from "../../queue/store.ts";
 import { WORK_SITE, type WorkSite } from "../../work/host.ts";
 import { unprovenNumberOf } from "../food-names.ts";
 import { PIT, type PitStore, type Progress } from "../pit-store.ts";
-import { handResults, markUnproven, takeForProof } from "./hand-results.ts";
+import {
+  countUnknown,
+  eatenByHand,
+  handResults,
+  markUnproven,
+  takeForProof,
+} from "./hand-results.ts";
 
 export function pitExtensions(run: FsRun): Extension[] {
   return [
@@ -42,6 +48,8 @@ function workSite(run: FsRun): WorkSite {
 function pitStore(run: FsRun): PitStore {
   return {
     handResults: () => doing("looking at results", () => handResults(run)),
+    countUnknown: () => doing("counting results", () => countUnknown(run)),
+    doneWithoutProof: () => doing("counting proofs", () => doneWithoutProof(run)),
     takeForProof: (id, worker) =>
       doing(`taking ${id} for proof`, () => takeForProof(run, id, worker)),
     markUnproven: (id) => doing(`marking ${id}`, () => markUnproven(run, id)),
@@ -101,6 +109,13 @@ function writeProgress(run: FsRun, seen: Readonly<Record<string, Progress>>): vo
   const path = progressPath(run);
   if (Object.keys(seen).length === 0 && !existsSync(path)) return;
   replaceFile(path, temporaryPath(run, "progress"), `${JSON.stringify(seen)}\n`, false);
+}
+
+function doneWithoutProof(run: FsRun): number {
+  const proofs = new Set(namesIn(run.paths.artifacts));
+  const ids = namesIn(run.paths.state.done).map((name) => run.paths.layout.idOf("done", name));
+  const without = ids.filter((id) => id !== null && !proofs.has(`${id}.proof.json`));
+  return without.length + eatenByHand(run).length;
 }
 
 function unproven(run: FsRun): { id: string; name: string }[] {

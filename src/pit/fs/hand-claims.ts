@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { isName } from "../../base/names.ts";
 import { claimedTasks } from "../../queue/fs/claims/claimed.ts";
+import { readWorkerFile } from "../../queue/fs/claims/vital-signs.ts";
 import { afterMove } from "../../queue/fs/ends/after-move.ts";
 import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
 import { reserveId } from "../../queue/fs/enqueue/task-file.ts";
@@ -19,6 +20,7 @@ import { type FsRun, record, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
 import { idOfFood, resultName } from "../food-names.ts";
+import { PROVER } from "../pit-store.ts";
 
 /**
  * Claims that a snake made with `mv`, maybe of food that no process of ours had seen. The link in ids/
@@ -31,7 +33,7 @@ export function noticeHandClaims(run: FsRun): void {
     if (!isName(id) || !statIfThere(path)?.isFile()) continue;
     const isNew = !existsSync(idLinkOf(run.paths, id));
     if (isNew) reserveId(run, id, path);
-    if (snakeOf(run, id) === worker) continue;
+    if (snakeOf(run, id) === worker || isProver(run, worker)) continue;
     overwrite(noteOf(run, id), worker);
     if (isNew) record(run, { event: "adopted", task: id, worker, to: "claimed" });
   }
@@ -46,6 +48,11 @@ export function nameNameless(run: FsRun): void {
     const target = claimOf(run.paths, "nobody", id);
     if (!existsSync(target)) renameIfThere(`${claimed}/${name}`, target);
   }
+}
+
+/** A process of ours that proves a result; its snake is another one. */
+function isProver(run: FsRun, worker: string): boolean {
+  return worker.startsWith(PROVER) && readWorkerFile(run, worker) !== null;
 }
 
 /** The last snake that was seen with it, if that one uses only a shell. */

@@ -2,31 +2,37 @@ import { VivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
 import { findClaim } from "../../queue/fs/claims/claimed.ts";
-import { assertWorker, readWorkerFile } from "../../queue/fs/claims/vital-signs.ts";
+import { isByHand } from "../../queue/fs/claims/holdings.ts";
+import { assertWorker } from "../../queue/fs/claims/vital-signs.ts";
+import { afterMove } from "../../queue/fs/ends/after-move.ts";
+import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
 import { finishRecorded } from "../../queue/fs/ends/end-claim.ts";
 import { recordedEnd } from "../../queue/fs/ends/held-claim.ts";
-import { parseIn } from "../../queue/fs/enqueue/task-file.ts";
+import { parseIn, reserveId } from "../../queue/fs/enqueue/task-file.ts";
 import {
   linkIfFree,
   namesIn,
   readRegular,
   renameIfThere,
   statIfThere,
+  syncFolder,
   tokenOf,
   unlinkIfThere,
+  viaTemporary,
   withLock,
 } from "../../queue/fs/files/atomic.ts";
-import { type FsRun, record, recordClaim } from "../../queue/fs/fs-run.ts";
+import { type FsRun, record, recordClaim, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
 import { attemptNumber, readHistory } from "../../queue/fs/record/attempts.ts";
 import { notProjectedYet } from "../../queue/fs/record/project.ts";
 import { completedTasks } from "../../queue/fs/record/status-file.ts";
 import type { Claim } from "../../queue/store.ts";
-import { MAX_TASK_BYTES } from "../../queue/task.ts";
-import { resultIdOf, resultName, unprovenName } from "../food-names.ts";
+import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
+import { numberOf, resultIdOf, resultName, unprovenName } from "../food-names.ts";
 import type { HandResult } from "../pit-store.ts";
 import { restoreTo, snakeOf } from "./hand-claims.ts";
+import { reserveNumber } from "./numbers.ts";
 
 /**
  * Results that a snake put into done/ by hand: with its food gone, still claimed, or moved there as
@@ -41,6 +47,11 @@ const CLOCKS_DIFFER_BY_MS = 20;
 const STILL_CLAIMED_MS = 10_000;
 
 export function handResults(run: FsRun): HandResult[] {
+  const { foods, results } = resultsWithoutFood(run);
+  return [...results, ...movedByHand(run, foods)];
+}
+
+function resultsWithoutFood(run: FsRun): { foods: Set<string | null>; results: HandResult[] } {
   const results: HandResult[] = [];
   const names = namesIn(run.paths.state.done);
   const foods = new Set(names.map((name) => run.paths.layout.idOf("done", name)));
@@ -50,7 +61,63 @@ export function handResults(run: FsRun): HandResult[] {
     const result = judgeResult(run, id);
     if (result) results.push(result);
   }
-  return [...results, ...movedByHand(run, foods)];
+  return { foods, results };
+}
+
+/** Food that is nowhere, with a result: eaten. Without a look at its food, nothing is proven. */
+export function eatenByHand(run: FsRun): { id: string; path: string; why: string }[] {
+  return resultsWithoutFood(run).results.flatMap(({ id, state }) => {
+    const result = `${run.paths.state.done}/${resultName(id)}`;
+    if (state === "unknown") return [{ id, path: result, why: UNKNOWN_FOOD }];
+    const why = "a result by hand, not proven yet; the next sweep does that: viv pit sweep";
+    return state === "gone" ? [{ id, path: idLinkOf(run.paths, id), why }] : [];
+  });
+}
+
+const UNKNOWN_FOOD = "eaten by hand, not proven: its food was gone before viv saw it";
+
+/**
+ * Enters results into the books whose food was gone before one of our processes saw it: a food in
+ * its place comes to done/, and says so. It cannot be proven. Returns the ids.
+ */
+export async function countUnknown(run: FsRun): Promise<string[]> {
+  const isOne = ({ state, ready }: HandResult) => state === "unknown" && ready;
+  if (!resultsWithoutFood(run).results.some(isOne)) return [];
+  return withLock(`${run.paths.viv}/proof.lock`, () => {
+    const ids = resultsWithoutFood(run)
+      .results.filter(isOne)
+      .map(({ id }) => id);
+    for (const id of ids) countOne(run, id);
+    if (ids.length > 0 && run.durability === "safe") syncFolder(run.paths.state.done);
+    for (const id of ids) afterMove(run, id, "done", new Afterwards());
+    return ids;
+  });
+}
+
+function countOne(run: FsRun, id: string): void {
+  const result = statIfThere(`${run.paths.state.done}/${resultName(id)}`);
+  const task: Task = {
+    task_id: id,
+    task_type: "food",
+    run_id: run.runId,
+    created_at: new Date(Math.min(result?.mtimeMs ?? Infinity, Date.now())).toISOString(),
+    created_by: null,
+    depends_on: [],
+    payload: {
+      task: `not known; done/${resultName(id)} tells what was done`,
+      unproven: UNKNOWN_FOOD,
+    },
+    tier_hint: null,
+    deadline: null,
+  };
+  const target = fileOf(run.paths, "done", id);
+  // The line first: food in done/ without one would be taken for food to prove.
+  record(run, { event: "adopted", task: id, type: "food", to: "done", note: UNKNOWN_FOOD });
+  const tmp = temporaryPath(run, `eaten-${id}`);
+  viaTemporary(tmp, run.paths.layout.write(task), false, () => linkIfFree(tmp, target));
+  reserveId(run, id, target);
+  const number = numberOf(id);
+  if (number !== null) reserveNumber(run, number);
 }
 
 function handResult(run: FsRun, id: string): HandResult | undefined {
@@ -83,13 +150,14 @@ function judgeResult(run: FsRun, id: string): HandResult | null {
   const snake = place?.worker ?? snakeOf(run, id);
   if (place === null) {
     const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
-    return { id, snake, state: isKnown ? "gone" : "unknown", ready: isKnown && ageMs > SETTLED_MS };
+    if (isKnown) return { id, snake, state: "gone", ready: ageMs > SETTLED_MS };
+    return { id, snake, state: "unknown", ready: ageMs > STILL_CLAIMED_MS };
   }
   const { state, worker = "" } = place;
   // A result older than its food is about another food that had this name.
   const bornAt = statIfThere(place.path)?.birthtimeMs ?? 0;
   const isOlder = bornAt > stats.ctimeMs + CLOCKS_DIFFER_BY_MS;
-  const isHandClaim = state === "claimed" && readWorkerFile(run, worker) === null;
+  const isHandClaim = state === "claimed" && isByHand(run, worker, id);
   const isSettled =
     state === "pending" ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
   return { id, snake, state, ready: !isOlder && isSettled };
@@ -107,7 +175,7 @@ export async function takeForProof(
   const worker = assertWorker(run, rawWorker);
   return withLock(`${run.paths.viv}/proof.lock`, () => {
     const current = handResult(run, id);
-    if (!current?.ready) return null;
+    if (!current?.ready || current.state === "unknown") return null;
     if (current.state === "done" && wasInReview(run, id)) {
       // It was proven; then a person moved it, by mv or by an `approve` whose line was lost.
       record(run, { event: "approved", task: id, from: "review", to: "done", by: "hand" });
@@ -122,18 +190,27 @@ export async function takeForProof(
     const token = tokenOf(file.stats);
     const attempt = attemptNumber(readHistory(run, id));
     recordClaim(run, id, { worker, token, attempt });
-    if (!proving.has(run)) proving.set(run, new Set());
-    proving.get(run)?.add(id);
+    if (!proving.has(run)) proving.set(run, new Map());
+    proving.get(run)?.set(id, { worker, snake: current.snake });
     return { id, type: task.task_type, task, worker, token, attempt };
   });
 }
 
 /** Claims that this process made to prove the work of another. */
-const proving = new WeakMap<FsRun, Set<string>>();
+const proving = new WeakMap<FsRun, Map<string, { worker: string; snake: string | null }>>();
 
-/** Is this the end of a proof? True once per proof. */
-export function endsProof(run: FsRun, id: string): boolean {
-  return proving.get(run)?.delete(id) ?? false;
+/** Is this the end of a proof? */
+export function endsProof(run: FsRun, id: string, worker: string | undefined): boolean {
+  return worker !== undefined && proving.get(run)?.get(id)?.worker === worker;
+}
+
+/** The snake whose result a claim is there to prove. */
+export function creditOf(
+  run: FsRun,
+  { id, worker }: { id: string; worker: string },
+): string | null {
+  const found = proving.get(run)?.get(id);
+  return found?.worker === worker ? (found.snake ?? "nobody") : null;
 }
 
 function wasInReview(run: FsRun, id: string): boolean {

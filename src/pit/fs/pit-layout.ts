@@ -1,12 +1,9 @@
 import { VivError } from "../../base/errors.ts";
-import type { Examination } from "../../queue/fs/doctor/examination.ts";
-import type { Places } from "../../queue/fs/doctor/places.ts";
 import { linkIfFree, namesIn, statIfThere } from "../../queue/fs/files/atomic.ts";
 import type { FsRun } from "../../queue/fs/fs-run.ts";
 import { fileOf, idLinkOf, type Layout, type LayoutHooks } from "../../queue/fs/layout.ts";
 import { foodOf, parseFood } from "../food.ts";
 import {
-  foodsByNumber,
   idOfDone,
   idOfFood,
   numberOf,
@@ -18,10 +15,12 @@ import {
   whyNotSnake,
 } from "../food-names.ts";
 import { snakeOfWaste } from "../waste.ts";
+import { checkPit } from "./examine-pit.ts";
 import { pitExtensions } from "./fs-pit-store.ts";
+import { noticeChokes } from "./hand-chokes.ts";
 import { bringBackVanished, nameNameless, noteVanished, noticeHandClaims } from "./hand-claims.ts";
-import { handResults, markUnproven } from "./hand-results.ts";
-import { isReported, markReported, reportAllStuck, reportStuck } from "./keeper.ts";
+import { creditOf, eatenByHand, markUnproven } from "./hand-results.ts";
+import { finishReports, markReported, reportAllStuck, reportStuck, wasStuck } from "./keeper.ts";
 import { newFoodId, reserveNumber } from "./numbers.ts";
 import { leaveChokeNote, notePart, publishResult } from "./reports.ts";
 
@@ -39,12 +38,16 @@ const hooks: LayoutHooks = {
   onStuck: reportStuck,
   onCancelled: markReported,
   onVanished: noteVanished,
-  wasStuck: isReported,
+  wasStuck,
+  creditOf,
+  doneByHand: eatenByHand,
   onSweep: async (run) => {
     nameNameless(run);
     noticeHandClaims(run);
     await bringBackVanished(run);
     reportAllStuck(run);
+    await noticeChokes(run);
+    finishReports(run);
   },
   lastActivity: newestLog,
   examine: checkPit,
@@ -95,27 +98,6 @@ function newestLog(run: FsRun, worker: string): number {
     newest = Math.max(newest, statIfThere(`${folder}/${name}`)?.mtimeMs ?? 0);
   }
   return newest;
-}
-
-/** Faults that only a pit can have; a person has to repair both. */
-async function checkPit({ run, find }: Examination, places: Places): Promise<void> {
-  for (const { number, foods } of foodsByNumber(places.keys())) {
-    await find({
-      code: "same_number",
-      path: foods.join(", "),
-      message: `${foods.length} foods have the number ${number}; each is eaten for itself`,
-      repair: "none needed; rename one while it waits in food/, if that confuses",
-    });
-  }
-  for (const { id, state } of handResults(run)) {
-    if (state !== "unknown") continue;
-    await find({
-      code: "orphan_result",
-      path: `done/${id}.result.md`,
-      message: "a result for food that was never seen here, so that nothing can prove it",
-      repair: `none by itself; put the food into food/${id}.md to have it proven, or move the result away`,
-    });
-  }
 }
 
 /** Food with a result is not lost: the sweep proves it. Other food goes back into food/. */

@@ -23,7 +23,7 @@ import { attemptsSinceRetry } from "../../queue/retry.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
 import { quoteDoneWhen } from "../done-when.ts";
 import { resultName } from "../food-names.ts";
-import { endsProof, markUnproven } from "./hand-results.ts";
+import { creditOf, endsProof, markUnproven } from "./hand-results.ts";
 
 /** What a pit writes about its food, for people and snakes: results and choke notes. */
 
@@ -45,12 +45,13 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): () =
   const there = statIfThere(target);
   const since = by === null ? 0 : Number(by.token) / 1000;
   // A proof is about the result that is there.
-  if (there && (endsProof(run, id) || there.ctimeMs >= since)) return () => {};
+  if (there && (endsProof(run, id, by?.worker) || there.ctimeMs >= since)) return () => {};
   if (there) markUnproven(run, id); // of an earlier attempt, which did not count
   const tmp = temporaryPath(run, `result-${id}`);
   const isSafe = run.durability === "safe";
   // The person who approves a food has not eaten it.
-  const finisher = by ?? readHistory(run, id).findLast(isAttempt) ?? null;
+  const eater = by && { ...by, worker: creditOf(run, { id, worker: by.worker }) ?? by.worker };
+  const finisher = eater ?? readHistory(run, id).findLast(isAttempt) ?? null;
   writeNew(tmp, resultText(run, id, finisher), isSafe);
   try {
     linkIfFree(tmp, target);

@@ -161,8 +161,9 @@ function claimFields(id: string, { worker, token, attempt }: ClaimIdentity): str
 export function recordClaim(run: FsRun, id: string, claim: ClaimIdentity): void {
   const at = nowIso(run);
   const line = `{"at":"${at}","event":"claimed",${claimFields(id, claim)}}`;
-  // After a reaping, a predecessor that was only asleep must be able to see that it is too late.
-  run.ledger.appendSoon(at, line, claim.attempt > 1);
+  // After a reaping, a predecessor that was only asleep must be able to see that it is too late. In
+  // a pit, a claim without its line counts as made by hand.
+  run.ledger.appendSoon(at, line, claim.attempt > 1 || run.paths.layout.isFlat);
 }
 
 export function recordDone(

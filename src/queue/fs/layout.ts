@@ -121,6 +121,10 @@ export interface LayoutHooks {
   onVanished(run: FsRun, id: string, worker: string): void;
   /** Has it come to failed/ since its last retry? */
   wasStuck(run: FsRun, id: string): boolean;
+  /** The worker whose attempt this claim is, if another process holds it to prove the result. */
+  creditOf(run: FsRun, claim: { id: string; worker: string }): string | null;
+  /** Tasks that count as done though their file is in no state; `path` has what is known. */
+  doneByHand(run: FsRun): readonly { id: string; path: string; why: string }[];
   onSweep(run: FsRun): Promise<void>;
   /** When a worker that never registered last did something, in ms since the epoch; 0: unknown. */
   lastActivity(run: FsRun, worker: string): number;

@@ -4,7 +4,6 @@ import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
 import { type AttemptRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
-import { judgeWorker } from "../liveness.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type {
   Counts,
@@ -16,14 +15,10 @@ import type {
   WorkerView,
 } from "../store.ts";
 import { MAX_TASK_BYTES, priorityOf, type Task } from "../task.ts";
-import { claimedTasks, claimsOf, claimWorkers } from "./claims/claimed.ts";
+import { claimedTasks, claimWorkers } from "./claims/claimed.ts";
+import { type Holding, holdingsOf } from "./claims/holdings.ts";
 import { isClaimed, readNote } from "./claims/process-notes.ts";
-import {
-  readHeartbeat,
-  readWorkerFile,
-  staleAfterSeconds,
-  vitalSigns,
-} from "./claims/vital-signs.ts";
+import { isAlive, readHeartbeat, readWorkerFile, vitalSigns } from "./claims/vital-signs.ts";
 import { parseIn } from "./enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
@@ -38,7 +33,7 @@ import { completedTasks } from "./record/status-file.ts";
 export function showTask(run: FsRun, rawId: string): TaskView | null {
   const id = assertName("task id", rawId);
   const place = locate(run, id);
-  if (place === null) return showQuarantined(run, id);
+  if (place === null) return showDoneByHand(run, id) ?? showQuarantined(run, id);
   const stats = statIfThere(place.path);
   const { state, worker } = place;
   const { task, reason } = readTaskAt(run, place.path, id);
@@ -55,6 +50,16 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     process: worker ? processOf(run, id) : undefined,
     reason,
   };
+}
+
+function showDoneByHand(run: FsRun, id: string): TaskView | null {
+  const found = run.hooks?.doneByHand(run).find((one) => one.id === id);
+  const stats = found && statIfThere(found.path);
+  if (!stats) return null;
+  const { task } = readTaskAt(run, found.path, id);
+  const history = attemptsFromLedger(run, id);
+  const type = task?.task_type ?? null;
+  return { id, type, state: "done", task, since: changedAt(stats), history, reason: found.why };
 }
 
 function changedAt({ ctimeMs }: Stats): string {
@@ -126,7 +131,8 @@ interface FoundTask {
   worker?: string;
 }
 
-function* tasksIn({ paths }: FsRun, state: TaskState): Generator<FoundTask> {
+function* tasksIn(run: FsRun, state: TaskState): Generator<FoundTask> {
+  const { paths } = run;
   if (state === "claimed") {
     yield* claimedTasks(paths);
     return;
@@ -146,6 +152,7 @@ function* tasksIn({ paths }: FsRun, state: TaskState): Generator<FoundTask> {
   } finally {
     handle.closeSync();
   }
+  if (state === "done") yield* run.hooks?.doneByHand(run) ?? [];
 }
 
 export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary> {
@@ -194,12 +201,14 @@ export function viewWorkers(run: FsRun): WorkerView[] {
   const registered = namesIn(run.paths.workers).map(idOfNote).filter(isName);
   const names = new Set([...claimWorkers(run.paths), ...registered]);
   return [...names].sort().flatMap((name) => {
-    const claims = claimsOf(run, name);
+    const holdings = holdingsOf(run, name);
+    const claims = holdings.flatMap((one) => one.claims);
     const heartbeat = readHeartbeat(run, name);
     const file = readWorkerFile(run, name) ?? undefined;
     // A worker that ended leaves an empty folder in claimed/.
     if (claims.length === 0 && !heartbeat && !file) return [];
-    const signs = vitalSigns(run, name, claims);
+    const isAliveBy = (one: Holding) => isAlive(run, one.signs);
+    const signs = (holdings.find(isAliveBy) ?? holdings[0])?.signs ?? vitalSigns(run, name, []);
     const { claimAge, heartbeatAge } = signs;
     const quiet = Math.min(heartbeatAge ?? claimAge, claimAge);
     return {
@@ -207,7 +216,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       claims: claims.map((c) => c.id),
       heartbeatAge: heartbeat ? Math.max(0, heartbeat.age / 1000) : null,
       quiet: claims.length > 0 || heartbeat ? Math.max(0, quiet / 1000) : null,
-      alive: judgeWorker(signs, { staleAfterMs: staleAfterSeconds(run, signs) * 1000 }).alive,
+      alive: isAlive(run, signs),
       process: signs.process,
       identity: file && { host: file.host, boot: file.boot, pid: file.pid, started: file.started },
       types: file?.types ?? heartbeat?.types ?? null,

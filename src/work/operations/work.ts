@@ -56,7 +56,7 @@ export type WorkEvent =
         to?: string;
         retry_at?: string;
       })
-  | ({ kind: "proven"; id: string; snake: string | null; unproven?: string } & End)
+  | ({ kind: "proven"; id: string; snake: string | null; how: string; unproven?: string } & End)
   | { kind: "trouble"; id?: string; code: string; message: string }
   | ({ kind: "finished" } & WorkerReport);
 
@@ -112,9 +112,9 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
       return { ...base, outcome, to: ended.to, duration_ms, note, retry_at: ended.retryAt };
     }
     case "proven": {
-      const { id, snake, end, unproven } = event.result;
-      const { outcome, note } = end.kind === "ended" ? end : { outcome: "lost", note: undefined };
-      return { kind: "proven", id, snake, outcome, note, unproven };
+      const { id, snake, how, note, unproven } = event.result;
+      const outcome = ["proven", "eaten", "review"].includes(how) ? "done" : how;
+      return { kind: "proven", id, snake, how, outcome, note, unproven };
     }
     case "trouble": {
       const { error, claim } = event;

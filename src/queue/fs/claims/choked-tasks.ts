@@ -1,5 +1,6 @@
 import { isVivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
+import type { HistoryRecord } from "../../attempt.ts";
 import { afterChoke, chokedWorkers, chokesIn, mayTry, type Taker } from "../../choke.ts";
 import { historyOfPending } from "../ends/after-move.ts";
 import { move } from "../ends/decide.ts";
@@ -25,6 +26,11 @@ export function takersOf(run: FsRun, type: string): Taker[] {
   });
 }
 
+/** In a pit, food that one snake alone has choked on stays where a later snake finds it. */
+export function isLoneChoke(run: FsRun, history: readonly HistoryRecord[]): boolean {
+  return run.paths.layout.isFlat && chokedWorkers(history).size === 1;
+}
+
 /**
  * True when the worker must not take this task. It is then left to others, or failed if there are
  * none: no other worker might ever look at it again. Only for tasks beyond their first attempt.
@@ -45,7 +51,9 @@ export function isLeftToOthers(run: FsRun, worker: string, candidate: Candidate)
   const last = chokesIn(history).at(-1);
   if (last === undefined || !chokedWorkers(history).has(worker)) return false;
   const type = file.task.task_type;
-  const { to, note } = afterChoke(last, mayTry(takersOf(run, type), type, history));
+  const { to, note } = afterChoke(last, mayTry(takersOf(run, type), type, history), {
+    waitsForLater: isLoneChoke(run, history),
+  });
   if (to === "pending") {
     lane.leave(line, worker);
     return true;

@@ -18,14 +18,14 @@ import { type FsRun, quarantine, record } from "../fs-run.ts";
 import { fileOf, folderOf } from "../layout.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
 import { linesOfWorker } from "../record/claim-lines.ts";
-import { type ClaimFile, claimsOf, claimWorkers } from "./claimed.ts";
+import { type ClaimFile, claimWorkers } from "./claimed.ts";
+import { holdingsOf } from "./holdings.ts";
 import { endTreeOf, forgetTreeOf } from "./process-notes.ts";
 import {
   assertWorker,
   readWorkerFile,
   removeHeartbeat,
   staleAfterSeconds,
-  vitalSigns,
   workerFileOf,
 } from "./vital-signs.ts";
 
@@ -40,13 +40,16 @@ export async function reapClaims(run: FsRun, options: ReapOptions): Promise<Reap
   try {
     const workers = only === undefined ? claimWorkers(run.paths).sort() : [assertWorker(run, only)];
     for (const worker of workers) {
-      const claims = claimsOf(run, worker);
-      const signs = vitalSigns(run, worker, claims);
-      if (claims.length > 0) {
+      let isGone = false;
+      let isLive = false;
+      for (const { claims, signs, byHand } of holdingsOf(run, worker)) {
+        isGone ||= signs.process === "gone";
+        if (claims.length === 0) continue;
         const limit = options.staleAfterSeconds ?? staleAfterSeconds(run, signs);
-        const verdict = judgeWorker(signs, { staleAfterMs: limit * 1000, heartbeatOnly });
+        const rule = { staleAfterMs: limit * 1000, heartbeatOnly: heartbeatOnly && !byHand };
+        const verdict = judgeWorker(signs, rule);
         if (verdict.alive) {
-          report.live.push(worker);
+          isLive = true;
           continue;
         }
         const age = signs.heartbeatAge === null ? -1 : Math.max(0, signs.heartbeatAge / 1000);
@@ -56,9 +59,10 @@ export async function reapClaims(run: FsRun, options: ReapOptions): Promise<Reap
         };
         await takeBack(run, worker, claims, verdict.reason, age, report, why);
       }
+      if (isLive) report.live.push(worker);
       // While a claim of it is stuck, that its process is gone must stay known.
       const isStuck = report.stuck.some((one) => one.worker === worker);
-      if (signs.process === "gone" && !heartbeatOnly && !isStuck) await freeName(run, worker);
+      if (isGone && !heartbeatOnly && !isStuck) await freeName(run, worker);
     }
     linkReceipt(run, options);
   } catch (error) {

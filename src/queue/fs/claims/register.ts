@@ -1,3 +1,4 @@
+import { formatDuration } from "../../../base/duration.ts";
 import { VivError } from "../../../base/errors.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import { counted } from "../../../base/text.ts";
@@ -11,14 +12,16 @@ import {
   withLock,
 } from "../files/atomic.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "../fs-run.ts";
-import { claimsOf } from "./claimed.ts";
+import { type Holding, holdingsOf } from "./holdings.ts";
 import { wouldNotDie } from "./process-notes.ts";
 import { takeBack, workersLock } from "./reap.ts";
 import {
   assertNewWorker,
+  isAlive,
   readHeartbeat,
   readWorkerFile,
   removeHeartbeat,
+  staleAfterSeconds,
   type WorkerFile,
   workerFileOf,
   writeHeartbeat,
@@ -70,7 +73,7 @@ export function claimName(run: FsRun, worker: string): Promise<void> | undefined
     const current = readWorkerFile(run, worker);
     if (!current || isSelf(run, current)) return;
     if (isHeld(run, current)) throw takenError(current);
-    await takeOver(run, worker, current);
+    await takeOver(run, worker);
     unlinkIfThere(workerFileOf(run, worker));
   });
 }
@@ -97,7 +100,8 @@ export async function registerWorker(
     await withLock(workersLock(run), async () => {
       const holder = readWorkerFile(run, worker);
       if (holder && (isSelf(run, holder) || isHeld(run, holder))) throw takenError(holder);
-      await takeOver(run, worker, holder);
+      const [living] = await takeOver(run, worker);
+      if (living) throw inUseError(run, worker, living);
       const tmp = temporaryPath(run, `worker-${worker}`);
       replaceFile(workerFileOf(run, worker), tmp, text, false);
     });
@@ -145,22 +149,37 @@ export async function registerWorker(
 }
 
 /**
- * Claims in the folder of that name belong to another process. A dead predecessor's claims go
- * back now: beside our heartbeat, the reaper would count them as ours for ever.
+ * Claims under that name belong to another process. A dead predecessor's claims go back now: beside
+ * our heartbeat, the reaper would count them as ours for ever. Returns the claims that live on:
+ * those of one-shot commands, or made by hand.
  */
-async function takeOver(run: FsRun, worker: string, predecessor: WorkerFile | null): Promise<void> {
-  const claims = claimsOf(run, worker);
-  if (claims.length === 0) return;
-  const heartbeat = readHeartbeat(run, worker);
-  const age = heartbeat?.age ?? Number.POSITIVE_INFINITY;
-  if (predecessor === null && age < FOREIGN_HOST_GRACE_MS) {
-    const message = `one-shot commands hold ${counted(claims.length, "claim")} as ${worker}; choose another name, or finish those first.`;
-    throw new VivError("WORKER_TAKEN", message, { worker });
-  }
+async function takeOver(run: FsRun, worker: string): Promise<Holding[]> {
+  const living: Holding[] = [];
   const report: ReapReport = { reaped: [], live: [], skipped: [], stuck: [] };
-  await takeBack(run, worker, claims, predecessor ? "gone" : "stale", age / 1000, report);
+  for (const holding of holdingsOf(run, worker)) {
+    const { claims, signs, byHand } = holding;
+    if (claims.length === 0) continue;
+    // A process of ours that closed in order has left neither file nor heartbeat.
+    const hasLeft = !byHand && signs.process === "none" && signs.heartbeatAge === null;
+    if (!hasLeft && isAlive(run, signs)) living.push(holding);
+    else {
+      const age = signs.heartbeatAge === null ? -1 : Math.max(0, signs.heartbeatAge / 1000);
+      const reason = signs.process === "gone" ? "gone" : "stale";
+      await takeBack(run, worker, claims, reason, age, report);
+    }
+  }
   const [stuck] = report.stuck;
   if (stuck) throw wouldNotDie(stuck.id, stuck.pids, `the ${worker} before, at`);
+  return living;
+}
+
+function inUseError(run: FsRun, worker: string, { claims, signs, byHand }: Holding): VivError {
+  const ids = claims.map(({ id }) => id).join(", ");
+  const limit = formatDuration(staleAfterSeconds(run, signs) * 1000);
+  const message = byHand
+    ? `the name ${worker} is in use by hand: it claimed ${ids} without viv, ${formatDuration(signs.claimAge)} ago; choose another name, or finish that first (after ${limit} without a sign of life it counts as abandoned).`
+    : `one-shot commands hold ${counted(claims.length, "claim")} as ${worker}; choose another name, or finish those first.`;
+  return new VivError("WORKER_TAKEN", message, { worker });
 }
 
 function unregister(run: FsRun, worker: string): void {

@@ -175,14 +175,22 @@ export function makeWorkerFolder(run: FsRun, worker: string): void {
 export function vitalSigns(run: FsRun, worker: string, claims: readonly ClaimFile[]): VitalSigns {
   const file = readWorkerFile(run, worker);
   const heartbeat = readHeartbeat(run, worker);
-  const youngest = claims.reduce((latest, c) => Math.max(latest, c.claimedAt), 0);
-  const claimAge = run.machine.clock.now() - youngest;
-  const hasOnlyShell = !file && !heartbeat;
+  if (!file && !heartbeat) return shellSigns(run, worker, claims);
   return {
     process: file ? run.machine.vitality(file) : "none",
     heartbeatAge: heartbeat ? heartbeat.age : null,
-    claimAge: hasOnlyShell ? sinceActivity(run, worker, claimAge) : claimAge,
+    claimAge: ageOfYoungest(run, claims),
   };
+}
+
+/** Of claims that were made with a shell: neither process nor heartbeat says anything about them. */
+export function shellSigns(run: FsRun, worker: string, claims: readonly ClaimFile[]): VitalSigns {
+  const claimAge = sinceActivity(run, worker, ageOfYoungest(run, claims));
+  return { process: "none", heartbeatAge: null, claimAge };
+}
+
+function ageOfYoungest(run: FsRun, claims: readonly ClaimFile[]): number {
+  return run.machine.clock.now() - claims.reduce((latest, c) => Math.max(latest, c.claimedAt), 0);
 }
 
 /** A worker that has only a shell shows by its other activity that it is alive. */

@@ -487,9 +487,24 @@ const SITUATIONS: Situation[] = [
     code: "orphan_result",
     layout: "pit",
     path: /^done\/food-9-x\.result\.md$/,
-    unfixable: true,
     async make(scene) {
       writeFileSync(scene.at("done", "food-9-x.result.md"), "done, trust me\n");
+    },
+  },
+  {
+    name: "a pit whose viv up was killed, with a snake that goes on",
+    code: "left_over_worker",
+    layout: "pit",
+    path: ".viv/up/snake-1.json",
+    unfixable: true,
+    async make(scene) {
+      const self = scene.machine.self();
+      mkdirSync(scene.at(".viv/up"));
+      writeFileSync(
+        scene.at(".viv/up", "service.json"),
+        JSON.stringify({ ...self, started: "0", pid: 999_999 }),
+      );
+      writeFileSync(scene.at(".viv/up", "snake-1.json"), JSON.stringify(self));
     },
   },
 ];

@@ -62,13 +62,18 @@ export function end(run: FsRun, held: Held, ending: Ending): Ended {
   });
 }
 
+/** The worker that an attempt is recorded for. */
+export function creditOf(run: FsRun, held: Held): string {
+  return run.hooks?.creditOf(run, held) ?? held.worker;
+}
+
 function recordEnd(run: FsRun, held: Held, ending: Ending): void {
   record(
     run,
     {
       event: "ended",
       task: held.id,
-      worker: held.worker,
+      worker: creditOf(run, held),
       token: held.token,
       attempt: held.attempt,
       outcome: ending.outcome,
@@ -262,7 +267,7 @@ export function takeBackRecord(
 export function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRecord {
   return {
     attempt: held.attempt,
-    worker: held.worker,
+    worker: creditOf(run, held),
     token: held.token,
     outcome: ending.outcome,
     to: ending.to,

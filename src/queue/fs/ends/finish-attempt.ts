@@ -6,7 +6,7 @@ import { afterChoke, chokesIn, failuresSinceChoke, mayTry, newChoke } from "../.
 import { afterFailure } from "../../retry.ts";
 import type { ClaimRef, CompletionOptions, Ended, FailureReport } from "../../store.ts";
 import type { Task } from "../../task.ts";
-import { takersOf } from "../claims/choked-tasks.ts";
+import { isLoneChoke, takersOf } from "../claims/choked-tasks.ts";
 import { statIfThere, tokenOf, translate } from "../files/atomic.ts";
 import { type FsRun, type HeldClaim, isNewLedger, recordDone } from "../fs-run.ts";
 import { claimOf, folderOf } from "../layout.ts";
@@ -15,6 +15,7 @@ import { Afterwards } from "./afterwards.ts";
 import {
   applyEnding,
   attemptRecord,
+  creditOf,
   type Ending,
   end,
   finishRecorded,
@@ -45,7 +46,8 @@ export function completeTask(run: FsRun, ref: ClaimRef, options: CompletionOptio
     const to = destination(run, held, options);
     if (note) return end(run, held, { outcome: "done", to, note });
     return orUncertain(run, held, () => {
-      recordDone(run, held.id, held, to, run.durability === "safe");
+      const by = { ...held, worker: creditOf(run, held) };
+      recordDone(run, held.id, by, to, run.durability === "safe");
       return applyEnding(run, held, { outcome: "done", to }, false);
     });
   });
@@ -61,7 +63,8 @@ export async function completeInBackground(
   return withClaim(run, ref, "done", async (held) => {
     const ending: Ending = { outcome: "done", to: destination(run, held, options) };
     try {
-      recordDone(run, held.id, held, ending.to as "done", false);
+      const by = { ...held, worker: creditOf(run, held) };
+      recordDone(run, held.id, by, ending.to as "done", false);
       await syncLedger(run);
       const moved = move(run, held, ending, false);
       const after = new Afterwards();
@@ -143,7 +146,8 @@ function chokedEnding(
   const type = task.task_type;
   const others = mayTry(takersOf(run, type), type, history);
   run.hooks?.beforeChoke(run, task, choke, history);
-  return { ...ending, ...afterChoke(choke, others, ending.note) };
+  const waitsForLater = isLoneChoke(run, history);
+  return { ...ending, ...afterChoke(choke, others, { note: ending.note, waitsForLater }) };
 }
 
 function assertNumbers({ maxAttempts, backoffMs }: FailureReport): void {
