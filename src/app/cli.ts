@@ -178,7 +178,7 @@ async function runCommand(
     output = await withContext(around, asked, async (context, opened) => {
       const data = await asGiven(command, parsed.data, input);
       // Also without a terminal: a worker on a mistyped path would wait for ever.
-      if (isStream(op) && opened?.isNew)
+      if (isStream(op) && op.drains && opened?.isNew)
         io.stderr.write(`viv: created run ${plain(opened.location)}\n`);
       if (isStream(op)) return streamed(command, op, context, data, io, json === true);
       const result = await op.run(context, data);
