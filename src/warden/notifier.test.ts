@@ -20,7 +20,7 @@ describe("an execution that the breaker holds", () => {
     expect(fake.notices).toMatchObject([
       { event: "held", by: "breaker", since, warrant: { target: "b", requester: "deacon" } },
     ]);
-    expect(fake.notices[0]?.todo).toBe(`viv warden resume --state ${fake.folder}`);
+    expect(fake.notices[0]?.todo).toBe(`viv warden resume --state-dir ${fake.folder}`);
     expect(fake.emitted("holds")).toHaveLength(1);
     expect(fake.emitted("paused")).toMatchObject([{ why: expect.stringContaining("resume") }]);
     expect(fake.files.dances()[0]?.held).toMatchObject({ since, told_at: expect.any(String) });

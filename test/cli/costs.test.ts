@@ -107,7 +107,7 @@ describe("viv costs", () => {
         "total    $2.10+  267k  7.4k      1M        5k         4       2    $1.05+",
         "",
         "$0.50 reported by the vendors, $1.60 imputed from the price table",
-        '7,500 tokens have no price: add [prices."MODEL"] to viv.toml; see: viv costs --by model',
+        '7,500 tokens have no price: add [prices."MODEL"] to viv.toml; see: viv costs --group-by model',
         "",
       ].join("\n"),
     );

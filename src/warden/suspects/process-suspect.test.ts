@@ -112,7 +112,7 @@ test("the question is a file, and its answer is seen, also after a crash", async
   expect(await suspect.ask(newQuestion({ nonce: "n-1" }))).toEqual(asked);
   expect(await suspect.ask(newQuestion({ nonce: "n-1" }))).toEqual(asked);
   expect(readFileSync(file, "utf8")).toBe(
-    `${newQuestion({ nonce: "n-1" }).lines.join("\n")}\nTo answer, run: viv alive n-1 --state ${files.folder}\n`,
+    `${newQuestion({ nonce: "n-1" }).lines.join("\n")}\nTo answer, run: viv alive n-1 --state-dir ${files.folder}\n`,
   );
   const { bound } = suspect;
   const unanswered = { is: "there", screen: [], files: {}, answers: [] };
