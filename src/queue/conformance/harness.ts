@@ -31,6 +31,8 @@ export interface StoreHarness {
     /** Lets a test look, or act, at the moment in which a tree is ended. */
     onEnd(act: (pid: number) => void): void;
   };
+  /** A task that one worker alone has choked on stays pending, for a worker that comes later. */
+  keepsLoneChokes?: boolean;
   cleanup(): Promise<void>;
 }
 

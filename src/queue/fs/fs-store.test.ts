@@ -39,6 +39,7 @@ const harnessOf = (layout: "run" | "pit") => async (): Promise<StoreHarness> => 
         host.onEnd = ({ pid }) => act(pid);
       },
     },
+    keepsLoneChokes: layout === "pit",
     async cleanup() {
       for (const store of processes.keys()) await store.close();
       rmSync(folder, { recursive: true, force: true });
