@@ -1,6 +1,7 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import fs, { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../../../../test/support/folders.ts";
 import { places } from "../../../../test/support/run-files.ts";
 import { isVivError } from "../../../base/errors.ts";
@@ -97,6 +98,37 @@ test("a retry by a person and a new round at the same moment: one of them, whole
     await Promise.all([store.close(), other.close()]);
   }
 });
+
+test.each([
+  ["linkSync", /\/a~/, /\/id~/],
+  ["renameSync", /\/a~/, /\/a\.json$/],
+] as const)(
+  "the new file is removed from .viv/tmp before its %s: it is written again",
+  async (name, from, to) => {
+    const { path, store } = await newRun();
+    await store.enqueue({ id: "a", type: "t", payload: { round: 1 } });
+    await endOne(store, "a", "complete");
+    const original = fs[name];
+    let removed = 0;
+    onTestFinished(() => {
+      fs[name] = original;
+      syncBuiltinESMExports();
+    });
+    fs[name] = (source, target) => {
+      if (from.test(String(source)) && to.test(String(target)) && removed++ === 0) rmSync(source);
+      original(source, target);
+    };
+    syncBuiltinESMExports();
+    const again = { id: "a", type: "t", payload: { round: 2 } };
+    expect(await store.enqueue(again, AGAIN)).toMatchObject({ created: true, state: "pending" });
+    expect(removed).toBeGreaterThan(0);
+    expect(places(path).get("a")).toEqual([{ state: "pending" }]);
+    expect((await store.show("a"))?.task?.payload).toEqual({ round: 2 });
+    expect((await store.doctor()).findings).toEqual([]);
+    expect(await endOne(store, "a", "complete")).toBe(2);
+    await store.close();
+  },
+);
 
 test("without asSwarmLib an id is given out once", async () => {
   const { store } = await newRun();

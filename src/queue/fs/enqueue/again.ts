@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import { VivError } from "../../../base/errors.ts";
 import { canonicalJson, parseExactly } from "../../../base/json.ts";
 import type { Enqueued } from "../../store.ts";
@@ -5,6 +6,7 @@ import { MAX_TASK_BYTES, type Task } from "../../task.ts";
 import { Afterwards } from "../ends/afterwards.ts";
 import {
   discard,
+  errno,
   linkIfFree,
   readRegular,
   renameIfThere,
@@ -106,16 +108,22 @@ function newRound(run: FsRun, task: Task, text: string, place: Place): Enqueued 
     closeHistory(run, id, by ?? "swarm-cli");
     linkId(run, id, tmp);
     if (!retire(run, id, place, old.ino)) {
-      withdraw(run, place, old.ino, task, tmp);
+      withdraw(run, place, old.ino, task, tmp, stats);
       return null;
     }
     after.try(`the ledger has no line about this; ${id} is enqueued all the same`, () =>
       recordAgain(run, id, by),
     );
-    // Not there: a sweep took us for dead and did this step.
-    renameIfThere(tmp, fileOf(run.paths, "pending", id));
+    // Not there: a sweep took us for dead and did this step, or it was removed (with `.viv/`, say).
+    if (!renameIfThere(tmp, fileOf(run.paths, "pending", id))) {
+      if (withdraw(run, place, old.ino, task, tmp, stats)) return null;
+    }
   } catch (error) {
-    if (withdraw(run, place, old.ino, task, tmp)) throw error;
+    const isLost = statIfThere(tmp) === undefined;
+    if (withdraw(run, place, old.ino, task, tmp, stats)) {
+      if (isLost && errno(error) === "ENOENT") return null;
+      throw error;
+    }
   }
   if (run.durability === "safe") {
     after.try(
@@ -144,12 +152,26 @@ function linkId(run: FsRun, id: string, path: string): void {
   }
 }
 
-/** Undoes steps 2 and 3. False when the new file is no longer in tmp/: then it is published. */
-function withdraw(run: FsRun, was: Place, inode: number, task: Task, tmp: string): boolean {
-  const id = task.task_id;
-  if (!unlinkIfThere(tmp)) return false;
+/** Undoes steps 2 and 3. False when the new file is published. */
+function withdraw(
+  run: FsRun,
+  was: Place,
+  inode: number,
+  { task_id: id }: Task,
+  tmp: string,
+  stats: Stats,
+): boolean {
+  if (!unlinkIfThere(tmp) && isPublished(run, id, stats.ino)) return false;
   unretire(run, id, was, inode);
   const place = locate(run, id);
   if (place !== null && place.state !== "claimed") linkId(run, id, place.path);
   return true;
+}
+
+/** Looked at more than once: it may be on the move. */
+function isPublished(run: FsRun, id: string, inode: number): boolean {
+  return [1, 2, 3].some(() => {
+    const place = locate(run, id);
+    return place !== null && (!isEnded(place) || statIfThere(place.path)?.ino === inode);
+  });
 }
