@@ -13,9 +13,9 @@ beforeEach(useNewRun);
 const text = (path: string) => readFileSync(join(run, path), "utf8");
 const payload = (value: unknown) => ["--payload", JSON.stringify(value)];
 
-async function doctor() {
+async function doctor(fix = false) {
   const store = await openRun(run);
-  const { findings } = await store.doctor();
+  const { findings } = await store.doctor({ fix });
   await store.close();
   return findings;
 }
@@ -136,6 +136,46 @@ describe("a task that has ended", () => {
     expect(await swarm(run, "claim", ["py.1"])).toMatchObject([{ task_id: "t.1" }]);
     await swarm(run, "complete", ["py.1", "t.1"]);
     expect(idsIn(run, "done")).toEqual(["t.1"]);
+  });
+
+  describe("Python enqueues it again, beside what has ended", () => {
+    beforeEach(async () => {
+      await swarm(run, "init", ["r"]);
+      await enqueue("t.1");
+      await claim();
+      writeFileSync(join(run, "artifacts/t.1.md"), "day 1");
+    });
+    const again = () => swarm(run, "enqueue", ["t.1", [], { day: 2 }, "greet"]);
+    const round = "artifacts/t.1.rounds/1";
+
+    test.each(["success", "failure"] as const)("after a %s: our claim keeps both", async (end) => {
+      await complete("t.1", `--${end}`);
+      await again();
+      expect(JSON.parse((await claim("w.2")).stdout).payload).toEqual({ day: 2 });
+      const state = end === "success" ? "done" : "failed";
+      expect(idsIn(run, state)).toEqual([]);
+      expect(JSON.parse(text(`${round}/${state}.json`)).payload).toEqual({});
+      expect(text(`${round}/t.1.md`)).toBe("day 1");
+      expect(await complete("t.1", "--success", "w.2")).toEqual(SILENT);
+      const ends = ledgerLines(run).lines.filter(({ event }) => event === "ended");
+      expect(ends.map(({ attempt }) => attempt)).toEqual([1, 2]);
+      expect(await doctor()).toEqual([]);
+    });
+
+    test.each(["pending", "claimed"])("doctor --fix keeps both while it is %s", async (state) => {
+      await complete("t.1", "--success");
+      await again();
+      if (state === "claimed") await swarm(run, "claim", ["py.1"]);
+      expect((await doctor()).map(({ code }) => code)).toContain("two_states");
+      await doctor(true);
+      expect(await doctor()).toEqual([]);
+      expect(idsIn(run, "quarantine")).toEqual([]);
+      expect(existsSync(join(run, round, "done.json"))).toBe(true);
+      if (state === "pending") await swarm(run, "claim", ["py.1"]);
+      await swarm(run, "complete", ["py.1", "t.1"]);
+      expect(JSON.parse(text("done/t.1.json")).payload).toEqual({ day: 2 });
+      expect(await doctor()).toEqual([]);
+    });
   });
 
   test("an engine's session, which has the old task, is not resumed", async () => {

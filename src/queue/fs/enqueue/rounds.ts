@@ -2,6 +2,7 @@ import { fstatSync } from "node:fs";
 import { dirname } from "node:path";
 import { mkdirSync, withFile } from "../../../platform/files/beneath.ts";
 import { isAttempt } from "../../attempt.ts";
+import { MAX_TASK_BYTES } from "../../task.ts";
 import {
   closeAfter,
   discard,
@@ -9,6 +10,7 @@ import {
   namesIn,
   openNew,
   readAt,
+  readRegular,
   renameIfThere,
   SAFE_OPEN,
   statIfThere,
@@ -16,6 +18,7 @@ import {
   writeFully,
 } from "../files/atomic.ts";
 import { type FsRun, nowIso, record } from "../fs-run.ts";
+import { fileOf } from "../layout.ts";
 import type { Place } from "../locate.ts";
 import { appendHistory, attemptFrom, readHistory } from "../record/attempts.ts";
 import { linesAbout } from "../record/ledger-files.ts";
@@ -66,8 +69,12 @@ export function lastEnd(run: FsRun, id: string): (typeof ENDS)[number] | undefin
 }
 
 /** Before the next round. Of what is copied, the original stays until a handler replaces it. */
-export function keepArtifacts(run: FsRun, id: string, state: Place["state"]): void {
-  const folder = openRound(run, id);
+export function keepArtifacts(
+  run: FsRun,
+  id: string,
+  state: Place["state"],
+  folder = openRound(run, id),
+): void {
   const moved = state === "done" ? ["session.json", "evidence"] : ["session.json"];
   for (const name of moved.map((suffix) => `${id}.${suffix}`)) {
     renameIfThere(`${run.paths.artifacts}/${name}`, `${folder}/${name}`);
@@ -124,13 +131,48 @@ export function recordAgain(run: FsRun, id: string, by?: string): void {
  * Moves the file of the ended task out of its state. False when it is no longer there, or another
  * one by now: that one stays.
  */
-export function retire(run: FsRun, id: string, { path, state }: Place, inode: number): boolean {
-  const folder = openRound(run, id);
+export function retire(
+  run: FsRun,
+  id: string,
+  { path, state }: Place,
+  inode: number,
+  folder = openRound(run, id),
+): boolean {
   const target = `${folder}/${state}.json`;
   if (!renameIfThere(path, target)) return false;
   if (statIfThere(target)?.ino === inode) return true;
   renameIfThere(target, path);
   return false;
+}
+
+/**
+ * swarm-lib's own library writes an id that has ended into pending/ once more, beside done/ or failed/.
+ * That is a new round too; the rename of the ended file decides who of several notes it. A copy of the
+ * ended file, or the same one under two names (after a power cut), is none: nobody asked for it.
+ */
+export function noteForeignRound(run: FsRun, id: string, open: Place): boolean {
+  const ended = ENDS.map((state) => ({ state, path: fileOf(run.paths, state, id) })).find(
+    ({ path }) => statIfThere(path) !== undefined,
+  );
+  return ended !== undefined && isAnotherTask(ended, open) && beginForeign(run, id, ended, open);
+}
+
+/** False when one of them cannot be read, or has moved. */
+export function isAnotherTask(a: Place, b: Place): boolean {
+  const [one, other] = [a, b].map(({ path }) => readRegular(path, MAX_TASK_BYTES));
+  if (!one || !other) return false;
+  return one.stats.ino !== other.stats.ino && one.text !== other.text;
+}
+
+function beginForeign(run: FsRun, id: string, ended: Place, open: Place): boolean {
+  const folder = openRound(run, id);
+  const inode = statIfThere(ended.path)?.ino;
+  if (inode === undefined || !retire(run, id, ended, inode, folder)) return false;
+  closeHistory(run, id, "swarm-lib");
+  recordAgain(run, id);
+  // A worker that has begun writes there already.
+  if (open.state !== "claimed") keepArtifacts(run, id, ended.state, folder);
+  return true;
 }
 
 /** Takes `retire` back, if it was made. */
