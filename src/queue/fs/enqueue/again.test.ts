@@ -1,4 +1,12 @@
-import fs, { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import fs, {
+  existsSync,
+  linkSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
@@ -129,6 +137,26 @@ test.each([
     await store.close();
   },
 );
+
+test("a task that is published between two looks for it is found", async () => {
+  const { path, store } = await newRun();
+  await store.enqueue({ id: "a", type: "t" });
+  const draft = join(path, ".viv/tmp/a~host.1.0.x");
+  renameSync(join(path, "pending/a.json"), draft);
+  const original = fs.readdirSync;
+  onTestFinished(() => {
+    fs.readdirSync = original;
+    syncBuiltinESMExports();
+  });
+  fs.readdirSync = ((folder: string, ...more: []) => {
+    const isTmp = folder.endsWith("/tmp") || realpathSync(folder).endsWith("/tmp");
+    if (isTmp && existsSync(draft)) renameSync(draft, join(path, "pending/a.json"));
+    return original(folder, ...more);
+  }) as typeof fs.readdirSync;
+  syncBuiltinESMExports();
+  expect(await store.show("a")).toMatchObject({ state: "pending" });
+  await store.close();
+});
 
 test("without asSwarmLib an id is given out once", async () => {
   const { store } = await newRun();
