@@ -44,6 +44,23 @@ test("attempts of earlier rounds have their numbers, and do not count against th
   await store.close();
 });
 
+test("what only viv enqueue can ask for holds in every round: no approval that nobody gave", async () => {
+  const { path, store } = await newRun();
+  const terms = { review: true, done_when: "true", priority: "high", max_attempts: 3 } as const;
+  await store.enqueue({ id: "a", type: "t", timeout: "5m", ...terms });
+  for (const remove of [false, true]) {
+    await endOne(store, "a", "complete");
+    await store.approve("a");
+    if (remove) rmSync(join(path, "done/a.json"));
+    await store.enqueue({ id: "a", type: "t", payload: { remove } }, AGAIN);
+    const { task } = (await store.show("a")) ?? {};
+    expect(task).toMatchObject({ ...terms, timeout: "5m", payload: { remove } });
+  }
+  await endOne(store, "a", "complete");
+  expect((await store.show("a"))?.state).toBe("review");
+  await store.close();
+});
+
 test("after a loss of .viv/ the history is that of the ledger, rounds included", async () => {
   const { path, store } = await newRun();
   await store.enqueue({ id: "a", type: "t" });

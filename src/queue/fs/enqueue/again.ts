@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import { VivError } from "../../../base/errors.ts";
+import { isVivError, VivError } from "../../../base/errors.ts";
 import { canonicalJson, parseExactly } from "../../../base/json.ts";
 import type { Enqueued } from "../../store.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
@@ -33,6 +33,7 @@ import {
   syncRound,
   unretire,
 } from "./rounds.ts";
+import { readTask } from "./task-file.ts";
 
 /**
  * An id that is taken, enqueued once more, as swarm-lib's scripts do: a handler that runs again after
@@ -47,14 +48,9 @@ import {
  *   4. record it
  *   5. rename the new file from tmp/ into pending/
  */
-export function enqueueAgain(
-  run: FsRun,
-  task: Task,
-  text: string,
-  refusal: VivError,
-): Promise<Enqueued> {
+export function enqueueAgain(run: FsRun, task: Task, refusal: VivError): Promise<Enqueued> {
   return withStatusLock(run, () => {
-    const result = decide(run, task, text, refusal);
+    const result = decide(run, task, refusal);
     if (!result.created) return result;
     const after = new Afterwards(result.warnings);
     after.try(
@@ -65,13 +61,13 @@ export function enqueueAgain(
   });
 }
 
-function decide(run: FsRun, task: Task, text: string, refusal: VivError): Enqueued {
+function decide(run: FsRun, task: Task, refusal: VivError): Enqueued {
   const id = task.task_id;
   finishPublish(run, id); // a round that a crash cut short
   for (let look = 0; look < 50; look++) {
     const place = isSomewhere(run, id) ? locate(run, id) : null;
     const isOpen = place !== null && !isEnded(place);
-    const result = isOpen ? sameAs(task, place, refusal) : newRound(run, task, text, place);
+    const result = isOpen ? sameAs(task, place, refusal) : newRound(run, task, place);
     if (result !== null) return result;
   }
   throw refusal;
@@ -108,17 +104,18 @@ interface Round {
 }
 
 /** Null when the ended task has moved meanwhile: by `viv retry`, say. */
-function newRound(run: FsRun, task: Task, text: string, was: Place | null): Enqueued | null {
-  const id = task.task_id;
+function newRound(run: FsRun, asked: Task, was: Place | null): Enqueued | null {
+  const id = asked.task_id;
   const old = was && statIfThere(was.path);
   if (old === undefined) return null;
+  const task = underSameTerms(run, asked, was?.path ?? idLinkOf(run.paths, id));
   const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
   if (cycle) throw cycleError(id, cycle);
   const by = task.created_by ?? undefined;
   const from = was?.state ?? (completedTasks(run).has(id) ? "done" : undefined);
   const folder = openRound(run, id);
   const tmp = temporaryPath(run, id);
-  const stats = writeNew(tmp, text, run.durability === "safe");
+  const stats = writeNew(tmp, run.paths.layout.write(task), run.durability === "safe");
   const round: Round = { id, tmp, stats, was, inode: old?.ino ?? 0, folder };
   const after = new Afterwards();
   try {
@@ -156,6 +153,20 @@ function newRound(run: FsRun, task: Task, text: string, was: Place | null): Enqu
     },
   );
   return { id, state: "pending", created: true, ...after.result };
+}
+
+/** What only `viv enqueue` can ask for: a task that a person wants to see stays one. */
+const TERMS = ["done_when", "max_attempts", "priority", "review", "timeout"];
+
+function underSameTerms(run: FsRun, task: Task, path: string): Task {
+  try {
+    const before = readTask(run, path, task.task_id)?.task ?? {};
+    const terms = Object.entries(before).filter(([key]) => TERMS.includes(key));
+    return { ...Object.fromEntries(terms), ...task };
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    return task; // nothing can be read there
+  }
 }
 
 /** ids/<id> becomes the new file, in one step. */
