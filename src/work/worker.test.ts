@@ -133,5 +133,5 @@ test("a claim without a route that cannot be given back is reported, and the wor
   });
   worker.stop();
   await vi.advanceTimersByTimeAsync(1_000);
-  expect(await running).toEqual({ attempts: 0, done: 0, other: 0 });
+  expect(await running).toEqual({ attempts: 0, done: 0, review: 0, other: 0 });
 });
