@@ -173,6 +173,8 @@ async function runCommand(
     input: () => command.inputFrom?.(input, io) ?? io.stdin,
     warn: (sentence) => void warnings.push(sentence),
   };
+  const here = { cwd: io.cwd, env: io.env, config: asked.config };
+  await op.check?.({ here, use: (port) => io.provide(port, null) }, parsed.data);
   let output: unknown;
   try {
     output = await withContext(around, asked, async (context, opened) => {

@@ -64,7 +64,7 @@ describe("claim", () => {
       sweep: { promoted: 1, adopted: 0, recovered: 0 },
     });
     expect(await claim.run(c, { worker: "w", types: ["a"], max: 2 })).toEqual({
-      claims: found,
+      claims: [{ ...found[0], task: { id: "t", task_id: "t" } }],
       artifacts: ["/r/artifacts/t.md"],
     });
     const request = { worker: "w", types: ["a"], max: 2 };

@@ -10,7 +10,7 @@ import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
-import type { workerHostPort } from "../work/host.ts";
+import type { installedPort, workerHostPort } from "../work/host.ts";
 import type { Provide } from "./invoke.ts";
 
 type Of<P> = P extends Port<infer T> ? T : never;
@@ -22,6 +22,7 @@ interface Makers {
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
   gate(): Promise<Of<typeof gatePort>>;
+  installed(): Promise<Of<typeof installedPort>>;
   program(): Promise<Of<typeof programPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
@@ -56,6 +57,10 @@ export function portsHere(settings: PortSettings): Provide {
     program: async () => program,
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
+    installed: async () => {
+      const { whyNotInstalled } = await worker();
+      return (program) => whyNotInstalled(program, env.PATH);
+    },
     "worker check": async () => (await import("../work/operations/work.ts")).checkWorker,
     "worker host": async (store) => (await worker()).workerHost(store.folder, env, cwd),
   };

@@ -55,6 +55,8 @@ interface Described<I extends AnyInput, O extends AnyOutput> {
   access?: Access;
   /** The kind of run that it needs, or makes. */
   layout?: string;
+  /** Refuses what can be refused without the run, before that is opened or made. */
+  check?(context: Pick<Context, "here" | "use">, input: z.output<I>): Promise<void>;
 }
 
 /** One question, one answer. */

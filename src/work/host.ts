@@ -52,6 +52,9 @@ export interface WorkerHost {
   cwd: string;
 }
 
+/** Why a program cannot be started; null when it can. For a worker whose run is not there yet. */
+export const installedPort = definePort<WorkerHost["whyNotInstalled"]>("installed");
+
 export const workerHostPort = definePort<WorkerHost>("worker host");
 
 /** What a layout changes about the work on its tasks; the store of such a layout offers it. */

@@ -372,6 +372,18 @@ describe("the command itself", () => {
     expect((await work(join(home, "empty"))).stderr).toContain("viv: created run");
   });
 
+  test.each([
+    ["a handler that is not there", ["--handler", "./not-there.sh"], "not-there.sh"],
+    ["no handler", [], "which handler?"],
+    ["a worker's name that cannot be", ["--handler", "true", "--worker-id", "-x"], "-x"],
+    ["no time at all", ["--handler", "true", "--timeout", "0"], "--timeout"],
+  ])("%s: no run is made", async (_, flags, said) => {
+    const there = join(home, "new");
+    const refused = await cli(["work", "--run-dir", there, "--drain", ...flags], around());
+    expect(refused).toMatchObject({ status: 2, stderr: expect.stringContaining(said) });
+    expect(existsSync(there)).toBe(false);
+  });
+
   test("its heartbeat names the task at hand, and nothing when it has none", async () => {
     const beat = join(run, "claimed/w/.heartbeat");
     const handler = script("handle.sh", `until test "$(cat ${beat})" = t.1; do :; done`);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
@@ -13,9 +13,9 @@ beforeEach(useNewRun);
 const text = (path: string) => readFileSync(join(run, path), "utf8");
 const payload = (value: unknown) => ["--payload", JSON.stringify(value)];
 
-async function doctor() {
+async function doctor(fix = false) {
   const store = await openRun(run);
-  const { findings } = await store.doctor();
+  const { findings } = await store.doctor({ fix });
   await store.close();
   return findings;
 }
@@ -138,6 +138,58 @@ describe("a task that has ended", () => {
     expect(idsIn(run, "done")).toEqual(["t.1"]);
   });
 
+  describe("Python enqueues it again, beside what has ended", () => {
+    beforeEach(async () => {
+      await swarm(run, "init", ["r"]);
+      await enqueue("t.1");
+      await claim();
+      writeFileSync(join(run, "artifacts/t.1.md"), "day 1");
+    });
+    const again = () => swarm(run, "enqueue", ["t.1", [], { day: 2 }, "greet"]);
+    const round = "artifacts/t.1.rounds/1";
+
+    test.each(["success", "failure"] as const)("after a %s: our claim keeps both", async (end) => {
+      await complete("t.1", `--${end}`);
+      await again();
+      expect(JSON.parse((await claim("w.2")).stdout).payload).toEqual({ day: 2 });
+      const state = end === "success" ? "done" : "failed";
+      expect(idsIn(run, state)).toEqual([]);
+      expect(JSON.parse(text(`${round}/${state}.json`)).payload).toEqual({});
+      expect(text(`${round}/t.1.md`)).toBe("day 1");
+      expect(await complete("t.1", "--success", "w.2")).toEqual(SILENT);
+      const ends = ledgerLines(run).lines.filter(({ event }) => event === "ended");
+      expect(ends.map(({ attempt }) => attempt)).toEqual([1, 2]);
+      expect(await doctor()).toEqual([]);
+    });
+
+    test.each([
+      ["file", "artifacts/t.1.rounds"],
+      ["folder", "failed/t.1.json"],
+    ])("a %s in the way keeps nobody from the task", async (kind, path) => {
+      await complete("t.1", "--success");
+      if (kind === "file") writeFileSync(join(run, path), "");
+      else renameSync(join(run, "done/t.1.json"), join(run, "artifacts/away"));
+      if (kind === "folder") mkdirSync(join(run, path));
+      await again();
+      expect(JSON.parse((await claim("w.2")).stdout).payload).toEqual({ day: 2 });
+    });
+
+    test.each(["pending", "claimed"])("doctor --fix keeps both while it is %s", async (state) => {
+      await complete("t.1", "--success");
+      await again();
+      if (state === "claimed") await swarm(run, "claim", ["py.1"]);
+      expect((await doctor()).map(({ code }) => code)).toContain("two_states");
+      await doctor(true);
+      expect(await doctor()).toEqual([]);
+      expect(idsIn(run, "quarantine")).toEqual([]);
+      expect(existsSync(join(run, round, "done.json"))).toBe(true);
+      if (state === "pending") await swarm(run, "claim", ["py.1"]);
+      await swarm(run, "complete", ["py.1", "t.1"]);
+      expect(JSON.parse(text("done/t.1.json")).payload).toEqual({ day: 2 });
+      expect(await doctor()).toEqual([]);
+    });
+  });
+
   test("an engine's session, which has the old task, is not resumed", async () => {
     await enqueue("t.1");
     await claim();
@@ -159,6 +211,43 @@ describe("a task that has ended", () => {
     expect(existsSync(join(round, "t.1.md"))).toBe(false);
     expect([...readFileSync(join(round, "t.1.log"))]).toEqual([0xff, 0, 0xfe]);
   });
+});
+
+describe("a task whose file a person has removed", () => {
+  test.each([
+    ["deleted from done/", "success", () => rmSync(join(run, "done/t.1.json"))],
+    ["deleted from failed/", "failure", () => rmSync(join(run, "failed/t.1.json"))],
+    [
+      "in quarantine/",
+      "success",
+      () => renameSync(join(run, "done/t.1.json"), join(run, "quarantine/t.1.json")),
+    ],
+  ] as const)("%s: its id is enqueued again", async (_, end, remove) => {
+    await cli("status-init", "--run-id", "r");
+    await enqueue("t.1");
+    await claim();
+    await complete("t.1", `--${end}`);
+    remove();
+    expect(await enqueue("t.1", ...payload({ day: 2 }))).toEqual(SILENT);
+    expect(readStatus(run).checkpoint.completed_tasks).toEqual([]);
+    expect(await doctor()).toEqual([]);
+    expect(JSON.parse((await claim()).stdout).payload).toEqual({ day: 2 });
+    expect(await complete("t.1", "--success")).toEqual(SILENT);
+    const ends = ledgerLines(run).lines.filter(({ event }) => event === "ended");
+    expect(ends.map(({ attempt }) => attempt)).toEqual([1, 2]);
+    expect(await doctor()).toEqual([]);
+  });
+});
+
+test("what is no folder in the place of the rounds is named, and nothing changes", async () => {
+  await enqueue("t.1");
+  await claim();
+  await complete("t.1", "--success");
+  writeFileSync(join(run, "artifacts/t.1.rounds"), "");
+  const said = "error: artifacts/t.1.rounds is not a folder; move it away: ";
+  expect((await enqueue("t.1")).stderr).toContain(said);
+  expect([idsIn(run, "done"), idsIn(run, "pending")]).toEqual([["t.1"], []]);
+  expect(await doctor()).toEqual([]);
 });
 
 test("many processes ask for one ended id: one round, and only equal requests succeed", async () => {

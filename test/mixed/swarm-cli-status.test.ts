@@ -171,6 +171,15 @@ describe("heartbeat and reap", () => {
     expect(text()).toBe("");
   });
 
+  test("the heartbeat of an earlier version, which has its own lines behind the note", async () => {
+    await cli("heartbeat", "--worker-id", "w.1", "--note", "ours");
+    const [stamp] = readFileSync(join(run, ".viv/heartbeats/w.1"), "utf8").split("\n");
+    writeFileSync(join(run, "claimed/w.1/.heartbeat"), `theirs\n${stamp}\ntypes ["a"]\n`);
+    const store = await openRun(run);
+    expect(await store.workers()).toMatchObject([{ name: "w.1", note: "theirs", alive: true }]);
+    await store.close();
+  });
+
   test("a worker_loop's files beside its claims are in order", async () => {
     await swarm(run, "enqueue", ["t.1"]);
     await swarm(run, "claim", ["w.1"]);

@@ -17,10 +17,11 @@ export interface Place {
  */
 export function locate(run: FsRun, id: string): Place | null {
   for (let round = 0; round < 50; round++) {
+    // Asked before the look: what leaves tmp/ after it would be in neither.
+    const mayCome = round <= 3 || isMoving(run, id);
     const place = lookOnce(run, id);
     if (place !== null) return place;
-    if (!existsSync(idLinkOf(run.paths, id))) return null;
-    if (round > 3 && !isMoving(run, id)) return null;
+    if (!mayCome || !existsSync(idLinkOf(run.paths, id))) return null;
   }
   return null;
 }

@@ -18,7 +18,7 @@ import type { Store } from "../../queue/store.ts";
 import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
-import { WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
+import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
 import { Worker, type WorkerEvent, type WorkerOptions, type WorkerReport } from "../worker.ts";
@@ -75,6 +75,13 @@ export const work = defineRunStream({
   event: events<WorkEvent>(),
   output: report,
   drains: true,
+  async check({ here: { config, cwd }, use }, given) {
+    if (given.worker_id !== undefined) assertNewName("worker name", given.worker_id);
+    timeLimit(given.timeout);
+    if (!given.handler) return void routesIn(config, cwd);
+    const problem = (await use(installedPort))(programAt(given.handler, cwd));
+    if (problem) throw new VivError("USAGE", `--handler: ${problem.replace(/;.*/, "")}.`);
+  },
   async *stream(context, given) {
     const { here, store } = context;
     const host = await context.use(workerHostPort);
@@ -206,12 +213,7 @@ async function assertRoutes(
   config: Config | undefined,
   host: WorkerHost,
 ): Promise<void> {
-  if (given.handler) {
-    const problem = host.whyNotInstalled(programAt(given.handler, host.cwd));
-    if (problem) throw new VivError("USAGE", `--handler: ${problem.replace(/;.*/, "")}.`);
-    return;
-  }
-  if (config === undefined) return;
+  if (given.handler || config === undefined) return;
   const wanted = typesFor(given, config)?.map((type) => routeFor(config, type));
   const routes = new Set(wanted ?? config.section(routesSection).values());
   await checkRoutes(
@@ -274,17 +276,19 @@ function typesFor(
   return asked;
 }
 
+/** The viv.toml that has routes. */
+function routesIn(config: Config | undefined, cwd: string): Config {
+  if (config !== undefined && config.section(routesSection).size > 0) return config;
+  const where = config ? `${config.file} has none` : `there is no viv.toml at or above ${cwd}`;
+  const message = `which handler? Pass --handler PATH, or write [handlers.default] into viv.toml (${where}).`;
+  throw new VivError("USAGE", message);
+}
+
 function fromConfig(
-  config: Config | undefined,
+  given: Config | undefined,
   host: WorkerHost,
 ): (type: string) => ReadyRoute | undefined {
-  if (config === undefined || config.section(routesSection).size === 0) {
-    const where = config
-      ? `${config.file} has none`
-      : `there is no viv.toml at or above ${host.cwd}`;
-    const message = `which handler? Pass --handler PATH, or write [handlers.default] into viv.toml (${where}).`;
-    throw new VivError("USAGE", message);
-  }
+  const config = routesIn(given, host.cwd);
   const { folder } = config;
   return (type) => {
     const route = routeFor(config, type);

@@ -121,19 +121,18 @@ export function readHeartbeat(run: FsRun, worker: string): Heartbeat | null {
   if (!stats?.isFile()) return null;
   const text = readRegular(path, 64 * 1024)?.text ?? "";
   const [first = "", ...behind] = text.split("\n");
-  const beside = linesBeside(run, worker);
-  // Behind the note in a pit, and in the files of earlier versions.
-  const isBehind = beside === null && behind[0]?.startsWith("viv ") === true;
+  // Behind the note in a pit, and in the files of earlier versions, which may run beside us.
+  const isBehind = STAMP.test(behind[0] ?? "");
   const note = oneLine(isBehind ? first : text).slice(0, 500);
-  const [stamp = "", asked = ""] = beside ?? behind;
+  const [stamp = "", asked = ""] = isBehind ? behind : linesBeside(run, worker);
   // A foreign heartbeat, or one that was touched: its mtime counts.
   const age = ageByUptime(run, stats, stamp) ?? run.machine.clock.now() - stats.mtimeMs;
   return { age, note, types: typesIn(asked) };
 }
 
-function linesBeside({ paths }: FsRun, worker: string): string[] | null {
-  if (paths.layout.isFlat) return null;
-  return readDerived(beatOf(paths, worker), 64 * 1024)?.text.split("\n") ?? null;
+function linesBeside({ paths }: FsRun, worker: string): string[] {
+  if (paths.layout.isFlat) return [];
+  return readDerived(beatOf(paths, worker), 64 * 1024)?.text.split("\n") ?? [];
 }
 
 function typesIn(line: string): string[] | null {
@@ -146,9 +145,11 @@ function typesIn(line: string): string[] | null {
   }
 }
 
+const STAMP = /^viv (\S+) (\S+) (\d+)$/;
+
 /** Null when the stamp is not about the last beat, or of another boot. */
 function ageByUptime(run: FsRun, stats: Stats, stamp: string): number | null {
-  const [, boot, uptime, wall] = /^viv (\S+) (\S+) (\d+)$/.exec(stamp) ?? [];
+  const [, boot, uptime, wall] = STAMP.exec(stamp) ?? [];
   const untouched = wall !== undefined && Math.abs(stats.mtimeMs - Number(wall)) < 2000;
   if (!untouched || boot !== run.machine.bootId()) return null;
   return (run.machine.clock.uptime() - Number(uptime)) * 1000;

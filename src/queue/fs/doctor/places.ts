@@ -2,6 +2,7 @@ import { isVivError } from "../../../base/errors.ts";
 import { isListedName, isName } from "../../../base/names.ts";
 import { TASK_STATES, type TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
+import { isAnotherTask, isEnded, noteForeignRound } from "../enqueue/rounds.ts";
 import { parseIn } from "../enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
 import { quarantine } from "../fs-run.ts";
@@ -103,6 +104,23 @@ async function checkTwoStates(
   // The same file in two places may have moved between two looks: look again.
   if (new Set(there.map(({ ino }) => ino)).size < there.length) there = present();
   there.sort((a, b) => KEEP_FIRST.indexOf(a.state) - KEEP_FIRST.indexOf(b.state));
+  const open = there.find((place) => !isEnded(place));
+  const ended = there.find(isEnded);
+  if (
+    !run.paths.layout.isFlat &&
+    there.length === 2 &&
+    open &&
+    ended &&
+    isAnotherTask(ended, open)
+  ) {
+    const message = `${id} is ${ended.state} here, and was enqueued again: ${below(run.paths, open.path)}`;
+    const repair = `keep both: this one becomes an earlier round, in artifacts/${id}.rounds/`;
+    const path = below(run.paths, ended.path);
+    await find({ code: "two_states", path, message, repair }, () =>
+      noteForeignRound(run, id, open),
+    );
+    return [open];
+  }
   const [kept, ...others] = there;
   for (const { state, path, ino } of others) {
     const keptAt = below(run.paths, kept?.path ?? "");

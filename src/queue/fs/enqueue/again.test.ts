@@ -1,6 +1,15 @@
-import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import fs, {
+  existsSync,
+  linkSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../../../../test/support/folders.ts";
 import { places } from "../../../../test/support/run-files.ts";
 import { isVivError } from "../../../base/errors.ts";
@@ -32,6 +41,23 @@ test("attempts of earlier rounds have their numbers, and do not count against th
   expect(await endOne(store, "a", "fail")).toBe(2);
   // One failure of two: it rests, and is not failed.
   expect((await store.show("a"))?.state).toBe("waiting");
+  await store.close();
+});
+
+test("what only viv enqueue can ask for holds in every round: no approval that nobody gave", async () => {
+  const { path, store } = await newRun();
+  const terms = { review: true, done_when: "true", priority: "high", max_attempts: 3 } as const;
+  await store.enqueue({ id: "a", type: "t", timeout: "5m", ...terms });
+  for (const remove of [false, true]) {
+    await endOne(store, "a", "complete");
+    await store.approve("a");
+    if (remove) rmSync(join(path, "done/a.json"));
+    await store.enqueue({ id: "a", type: "t", payload: { remove } }, AGAIN);
+    const { task } = (await store.show("a")) ?? {};
+    expect(task).toMatchObject({ ...terms, timeout: "5m", payload: { remove } });
+  }
+  await endOne(store, "a", "complete");
+  expect((await store.show("a"))?.state).toBe("review");
   await store.close();
 });
 
@@ -96,6 +122,57 @@ test("a retry by a person and a new round at the same moment: one of them, whole
     expect(await endOne(store, "a", "complete")).toBe(2);
     await Promise.all([store.close(), other.close()]);
   }
+});
+
+test.each([
+  ["linkSync", /\/a~/, /\/id~/],
+  ["renameSync", /\/a~/, /\/a\.json$/],
+] as const)(
+  "the new file is removed from .viv/tmp before its %s: it is written again",
+  async (name, from, to) => {
+    const { path, store } = await newRun();
+    await store.enqueue({ id: "a", type: "t", payload: { round: 1 } });
+    await endOne(store, "a", "complete");
+    const original = fs[name];
+    let removed = 0;
+    onTestFinished(() => {
+      fs[name] = original;
+      syncBuiltinESMExports();
+    });
+    fs[name] = (source, target) => {
+      if (from.test(String(source)) && to.test(String(target)) && removed++ === 0) rmSync(source);
+      original(source, target);
+    };
+    syncBuiltinESMExports();
+    const again = { id: "a", type: "t", payload: { round: 2 } };
+    expect(await store.enqueue(again, AGAIN)).toMatchObject({ created: true, state: "pending" });
+    expect(removed).toBeGreaterThan(0);
+    expect(places(path).get("a")).toEqual([{ state: "pending" }]);
+    expect((await store.show("a"))?.task?.payload).toEqual({ round: 2 });
+    expect((await store.doctor()).findings).toEqual([]);
+    expect(await endOne(store, "a", "complete")).toBe(2);
+    await store.close();
+  },
+);
+
+test("a task that is published between two looks for it is found", async () => {
+  const { path, store } = await newRun();
+  await store.enqueue({ id: "a", type: "t" });
+  const draft = join(path, ".viv/tmp/a~host.1.0.x");
+  renameSync(join(path, "pending/a.json"), draft);
+  const original = fs.readdirSync;
+  onTestFinished(() => {
+    fs.readdirSync = original;
+    syncBuiltinESMExports();
+  });
+  fs.readdirSync = ((folder: string, ...more: []) => {
+    const isTmp = folder.endsWith("/tmp") || realpathSync(folder).endsWith("/tmp");
+    if (isTmp && existsSync(draft)) renameSync(draft, join(path, "pending/a.json"));
+    return original(folder, ...more);
+  }) as typeof fs.readdirSync;
+  syncBuiltinESMExports();
+  expect(await store.show("a")).toMatchObject({ state: "pending" });
+  await store.close();
 });
 
 test("without asSwarmLib an id is given out once", async () => {

@@ -1,10 +1,12 @@
-import { VivError } from "../../../base/errors.ts";
+import type { Stats } from "node:fs";
+import { isVivError, VivError } from "../../../base/errors.ts";
 import { canonicalJson, parseExactly } from "../../../base/json.ts";
 import type { Enqueued } from "../../store.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
 import { Afterwards } from "../ends/afterwards.ts";
 import {
   discard,
+  errno,
   linkIfFree,
   readRegular,
   renameIfThere,
@@ -17,25 +19,28 @@ import { type FsRun, temporaryPath } from "../fs-run.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { locate, type Place } from "../locate.ts";
 import { attemptNumber, readHistory } from "../record/attempts.ts";
-import { project } from "../record/project.ts";
-import { withStatusLock } from "../record/status-file.ts";
+import { projectLocked } from "../record/project.ts";
+import { completedTasks, withStatusLock } from "../record/status-file.ts";
 import { cycleError, findCycle } from "../waiting/dependents.ts";
-import { finishPublish, isBlocked } from "./publish.ts";
+import { finishPublish, isBlocked, isSomewhere } from "./publish.ts";
 import {
   closeHistory,
   isEnded,
   keepArtifacts,
+  openRound,
   recordAgain,
   retire,
   syncRound,
   unretire,
 } from "./rounds.ts";
+import { readTask } from "./task-file.ts";
 
 /**
  * An id that is taken, enqueued once more, as swarm-lib's scripts do: a handler that runs again after
  * a crash, a daily job with a fixed id, a failed task that is to be tried again.
  *   not ended   nothing is written; an error if the task there is another one
  *   ended       a new round: the task is enqueued again, and its history stays
+ *   removed     from every state, by a person: the same, there is only nothing to move
  * Two requests for one id come one after the other, by the lock of status.json. The steps of a round:
  *   1. write the new file in tmp/ (and sync it), keep the artifacts, close the history
  *   2. link ids/<id> to the new file: this decides; after a crash, recovery goes on from here
@@ -43,29 +48,26 @@ import {
  *   4. record it
  *   5. rename the new file from tmp/ into pending/
  */
-export async function enqueueAgain(
-  run: FsRun,
-  task: Task,
-  text: string,
-  refusal: VivError,
-): Promise<Enqueued> {
-  const result = await withStatusLock(run, () => decide(run, task, text, refusal));
-  if (!result.created) return result;
-  const after = new Afterwards(result.warnings);
-  await after.tryAsync(
-    `${task.task_id} may still be listed in completed_tasks; viv doctor --fix updates it`,
-    () => project(run),
-  );
-  return { ...result, ...after.result };
+export function enqueueAgain(run: FsRun, task: Task, refusal: VivError): Promise<Enqueued> {
+  return withStatusLock(run, () => {
+    const result = decide(run, task, refusal);
+    if (!result.created) return result;
+    const after = new Afterwards(result.warnings);
+    after.try(
+      `${task.task_id} may still be listed in completed_tasks; viv doctor --fix updates it`,
+      () => projectLocked(run),
+    );
+    return { ...result, ...after.result };
+  });
 }
 
-function decide(run: FsRun, task: Task, text: string, refusal: VivError): Enqueued {
+function decide(run: FsRun, task: Task, refusal: VivError): Enqueued {
   const id = task.task_id;
   finishPublish(run, id); // a round that a crash cut short
   for (let look = 0; look < 50; look++) {
-    const place = locate(run, id);
-    if (place === null) break;
-    const result = isEnded(place) ? newRound(run, task, text, place) : sameAs(task, place, refusal);
+    const place = isSomewhere(run, id) ? locate(run, id) : null;
+    const isOpen = place !== null && !isEnded(place);
+    const result = isOpen ? sameAs(task, place, refusal) : newRound(run, task, place);
     if (result !== null) return result;
   }
   throw refusal;
@@ -90,37 +92,57 @@ function sameAs(task: Task, place: Place, refusal: VivError): Enqueued | null {
   throw new VivError("TASK_EXISTS", refusal.message, { ...refusal.details, other });
 }
 
+/** A new round, and what it puts an end to. */
+interface Round {
+  id: string;
+  tmp: string;
+  stats: Stats;
+  /** Null: its file was removed from every state, or is in quarantine. */
+  was: Place | null;
+  inode: number;
+  folder: string;
+}
+
 /** Null when the ended task has moved meanwhile: by `viv retry`, say. */
-function newRound(run: FsRun, task: Task, text: string, place: Place): Enqueued | null {
-  const id = task.task_id;
-  const old = statIfThere(place.path);
+function newRound(run: FsRun, asked: Task, was: Place | null): Enqueued | null {
+  const id = asked.task_id;
+  const old = was && statIfThere(was.path);
   if (old === undefined) return null;
+  const task = underSameTerms(run, asked, was?.path ?? idLinkOf(run.paths, id));
   const cycle = task.depends_on.length > 0 ? findCycle(run, task) : null;
   if (cycle) throw cycleError(id, cycle);
   const by = task.created_by ?? undefined;
+  const from = was?.state ?? (completedTasks(run).has(id) ? "done" : undefined);
+  const folder = openRound(run, id);
   const tmp = temporaryPath(run, id);
-  const stats = writeNew(tmp, text, run.durability === "safe");
+  const stats = writeNew(tmp, run.paths.layout.write(task), run.durability === "safe");
+  const round: Round = { id, tmp, stats, was, inode: old?.ino ?? 0, folder };
   const after = new Afterwards();
   try {
-    keepArtifacts(run, id, place.state);
+    keepArtifacts(run, id, from ?? "failed", folder);
     closeHistory(run, id, by ?? "swarm-cli");
     linkId(run, id, tmp);
-    if (!retire(run, id, place, old.ino)) {
-      withdraw(run, place, old.ino, task, tmp);
+    if (was && !retire(was, round.inode, folder)) {
+      withdraw(run, round);
       return null;
     }
     after.try(`the ledger has no line about this; ${id} is enqueued all the same`, () =>
-      recordAgain(run, id, by),
+      recordAgain(run, id, from, by),
     );
-    // Not there: a sweep took us for dead and did this step.
-    renameIfThere(tmp, fileOf(run.paths, "pending", id));
+    // Not there: a sweep took us for dead and did this step, or it was removed (with `.viv/`, say).
+    const isIn = renameIfThere(tmp, fileOf(run.paths, "pending", id));
+    if (!isIn && withdraw(run, round)) return null;
   } catch (error) {
-    if (withdraw(run, place, old.ino, task, tmp)) throw error;
+    const isLost = errno(error) === "ENOENT" && statIfThere(tmp) === undefined;
+    if (withdraw(run, round)) {
+      if (isLost) return null;
+      throw error;
+    }
   }
   if (run.durability === "safe") {
     after.try(
       `that ${id} has moved could not be synced: a power cut may undo it, then enqueue it again`,
-      () => syncRound(run, id, place),
+      () => syncRound(run, was, folder),
     );
   }
   after.try(
@@ -131,6 +153,20 @@ function newRound(run: FsRun, task: Task, text: string, place: Place): Enqueued 
     },
   );
   return { id, state: "pending", created: true, ...after.result };
+}
+
+/** What only `viv enqueue` can ask for: a task that a person wants to see stays one. */
+const TERMS = ["done_when", "max_attempts", "priority", "review", "timeout"];
+
+function underSameTerms(run: FsRun, task: Task, path: string): Task {
+  try {
+    const before = readTask(run, path, task.task_id)?.task ?? {};
+    const terms = Object.entries(before).filter(([key]) => TERMS.includes(key));
+    return { ...Object.fromEntries(terms), ...task };
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    return task; // nothing can be read there
+  }
 }
 
 /** ids/<id> becomes the new file, in one step. */
@@ -144,12 +180,19 @@ function linkId(run: FsRun, id: string, path: string): void {
   }
 }
 
-/** Undoes steps 2 and 3. False when the new file is no longer in tmp/: then it is published. */
-function withdraw(run: FsRun, was: Place, inode: number, task: Task, tmp: string): boolean {
-  const id = task.task_id;
-  if (!unlinkIfThere(tmp)) return false;
-  unretire(run, id, was, inode);
+/** Undoes steps 2 and 3. False when the new file is published. */
+function withdraw(run: FsRun, { id, tmp, stats, was, inode, folder }: Round): boolean {
+  if (!unlinkIfThere(tmp) && isPublished(run, id, stats.ino)) return false;
+  if (was) unretire(was, inode, folder);
   const place = locate(run, id);
   if (place !== null && place.state !== "claimed") linkId(run, id, place.path);
   return true;
+}
+
+/** Looked at more than once: it may be on the move. */
+function isPublished(run: FsRun, id: string, inode: number): boolean {
+  return [1, 2, 3].some(() => {
+    const place = locate(run, id);
+    return place !== null && (!isEnded(place) || statIfThere(place.path)?.ino === inode);
+  });
 }

@@ -35,7 +35,7 @@ export async function enqueueOne(
   } catch (error) {
     const mayComeAgain = options.asSwarmLib && run.paths.layout.kind === "run";
     if (!mayComeAgain || !isVivError(error, "TASK_EXISTS")) throw error;
-    return enqueueAgain(run, prepared.task, prepared.text, error);
+    return enqueueAgain(run, prepared.task, error);
   }
 }
 

@@ -16,12 +16,12 @@ import {
 } from "../files/atomic.ts";
 import { type FsRun, recordAll, temporaryPath } from "../fs-run.ts";
 import { type LaneEntry, laneEntry } from "../lanes/lanes.ts";
-import { fileOf, idLinkOf } from "../layout.ts";
+import { fileOf, idLinkOf, quarantinedOf } from "../layout.ts";
 import { locate, lookOnce } from "../locate.ts";
 import { linesAbout } from "../record/ledger-files.ts";
 import { cycleError, findCycle, hasDependents } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf, wake } from "../waiting/promote.ts";
-import { isEnded, lastEnd, recordAgain, retire } from "./rounds.ts";
+import { isEnded, lastEnd, openRound, recordAgain, retire } from "./rounds.ts";
 
 /**
  * Publishing a task, step by step. After a crash at any point, either nothing counts or recovery
@@ -88,7 +88,7 @@ function publishOnce(
     // Ours now, unless a foreign writer put it into a state folder without asking.
     const foreign = lookOnce(run, id, workers);
     if (foreign) unlinkIfThere(idLink);
-    placed = foreign ? refuse(staged, foreign, options) : place(run, staged, options);
+    placed = foreign ? refuse(run, staged, foreign, options) : place(run, staged, options);
   } catch (error) {
     if (error instanceof Lost || isVivError(error, "TASK_EXISTS")) throw error;
     if (withdraw(run, staged, idLink, error)) throw error;
@@ -161,7 +161,7 @@ function refuseLateCycle(run: FsRun, task: Task, placed: Enqueued): void {
 }
 
 /** Looked at more than once: it may be on the move. */
-function isSomewhere(run: FsRun, id: string): boolean {
+export function isSomewhere(run: FsRun, id: string): boolean {
   return [1, 2, 3].some(() => locate(run, id) !== null);
 }
 
@@ -174,7 +174,7 @@ function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqu
     unlinkIfThere(idLinkOf(run.paths, id));
     throw new Lost(id); // the next round takes the id
   }
-  return refuse(staged, place, options);
+  return refuse(run, staged, place, options);
 }
 
 /**
@@ -187,6 +187,7 @@ function wasNeverPublished(run: FsRun, id: string): boolean {
 }
 
 function refuse(
+  run: FsRun,
   staged: Staged,
   place: { state: string; worker?: string } | null,
   options: EnqueueOptions,
@@ -195,11 +196,14 @@ function refuse(
   discard(staged.tmp);
   const state = place?.state ?? "gone";
   if (options.ifAbsent) return { id, state: state as Enqueued["state"], created: false };
-  const where =
+  const where = statIfThere(quarantinedOf(run.paths, id))
+    ? "is in quarantine/; choose another id, or move it from there and run viv doctor --fix to free the id"
+    : "was enqueued before and its file has since been removed; run viv doctor --fix to free the id";
+  const what =
     place === null
-      ? "was enqueued before and its file has since been removed; run viv doctor --fix to free the id"
+      ? where
       : `is there already: ${state}${place.worker ? ` by ${place.worker}` : ""}; choose another id, or pass --if-absent`;
-  throw new VivError("TASK_EXISTS", `task ${id} ${where}.`, { id, state, worker: place?.worker });
+  throw new VivError("TASK_EXISTS", `task ${id} ${what}.`, { id, state, worker: place?.worker });
 }
 
 /** A task may lie in waiting/ though its dependency was done a moment ago: look once more. */
@@ -274,8 +278,9 @@ export function finishPublish(run: FsRun, id: string, tmpName?: string): boolean
       discard(path);
       continue;
     }
-    if (isEarlier && !retire(run, id, place, inode ?? 0)) continue;
-    if (lastEnd(run, id) !== undefined) recordAgain(run, id);
+    if (isEarlier && !retire(place, inode ?? 0, openRound(run, id))) continue;
+    const from = lastEnd(run, id);
+    if (from !== undefined) recordAgain(run, id, from);
     // waiting/ is right for either kind: promotion moves it on at once if nothing holds it.
     if (renameIfThere(path, fileOf(run.paths, "waiting", id))) {
       wake(run, id);

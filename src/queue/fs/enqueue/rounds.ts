@@ -1,14 +1,18 @@
 import { fstatSync } from "node:fs";
 import { dirname } from "node:path";
+import { isVivError, VivError } from "../../../base/errors.ts";
 import { mkdirSync, withFile } from "../../../platform/files/beneath.ts";
 import { isAttempt } from "../../attempt.ts";
+import { MAX_TASK_BYTES } from "../../task.ts";
 import {
   closeAfter,
   discard,
+  errno,
   failedWith,
   namesIn,
   openNew,
   readAt,
+  readRegular,
   renameIfThere,
   SAFE_OPEN,
   statIfThere,
@@ -16,6 +20,7 @@ import {
   writeFully,
 } from "../files/atomic.ts";
 import { type FsRun, nowIso, record } from "../fs-run.ts";
+import { fileOf } from "../layout.ts";
 import type { Place } from "../locate.ts";
 import { appendHistory, attemptFrom, readHistory } from "../record/attempts.ts";
 import { linesAbout } from "../record/ledger-files.ts";
@@ -48,8 +53,12 @@ function lastRound(run: FsRun, id: string): number {
 }
 
 /** The folder of the round that ends now; one that a crash left without a task is used again. */
-function openRound(run: FsRun, id: string): string {
+export function openRound(run: FsRun, id: string): string {
   const rounds = roundsOf(run, id);
+  if (statIfThere(rounds)?.isDirectory() === false) {
+    const message = `artifacts/${id}.rounds is not a folder; move it away: ${id} cannot be enqueued again.`;
+    throw new VivError("RUN_INVALID", message);
+  }
   const last = lastRound(run, id);
   const isUsed = last === 0 || endIn(`${rounds}/${last}`) !== undefined;
   const folder = `${rounds}/${isUsed ? last + 1 : last}`;
@@ -66,11 +75,12 @@ export function lastEnd(run: FsRun, id: string): (typeof ENDS)[number] | undefin
 }
 
 /** Before the next round. Of what is copied, the original stays until a handler replaces it. */
-export function keepArtifacts(run: FsRun, id: string, state: Place["state"]): void {
-  const folder = openRound(run, id);
+export function keepArtifacts(run: FsRun, id: string, state: Place["state"], folder: string): void {
   const moved = state === "done" ? ["session.json", "evidence"] : ["session.json"];
   for (const name of moved.map((suffix) => `${id}.${suffix}`)) {
-    renameIfThere(`${run.paths.artifacts}/${name}`, `${folder}/${name}`);
+    let target = `${folder}/${name}`;
+    while (statIfThere(target)) target += "~"; // of a round that had no end
+    renameIfThere(`${run.paths.artifacts}/${name}`, target);
   }
   for (const suffix of OVERWRITTEN) {
     const name = `${id}.${suffix}`;
@@ -116,16 +126,15 @@ export function closeHistory(run: FsRun, id: string, by: string): void {
 }
 
 /** Where the projection learns that a completed task no longer is one: see project.ts. */
-export function recordAgain(run: FsRun, id: string, by?: string): void {
-  record(run, { event: "retried", task: id, from: lastEnd(run, id), to: "pending", by });
+export function recordAgain(run: FsRun, id: string, from?: string, by?: string): void {
+  record(run, { event: "retried", task: id, from, to: "pending", by });
 }
 
 /**
  * Moves the file of the ended task out of its state. False when it is no longer there, or another
  * one by now: that one stays.
  */
-export function retire(run: FsRun, id: string, { path, state }: Place, inode: number): boolean {
-  const folder = openRound(run, id);
+export function retire({ path, state }: Place, inode: number, folder: string): boolean {
   const target = `${folder}/${state}.json`;
   if (!renameIfThere(path, target)) return false;
   if (statIfThere(target)?.ino === inode) return true;
@@ -133,17 +142,58 @@ export function retire(run: FsRun, id: string, { path, state }: Place, inode: nu
   return false;
 }
 
+/**
+ * swarm-lib's own library writes an id that has ended into pending/ once more, beside done/ or failed/.
+ * That is a new round too; the rename of the ended file decides who of several notes it. A copy of the
+ * ended file, or the same one under two names (after a power cut), is none: nobody asked for it.
+ */
+export function noteForeignRound(run: FsRun, id: string, open: Place): boolean {
+  const ended = ENDS.map((state) => ({ state, path: fileOf(run.paths, state, id) })).find(
+    ({ path }) => statIfThere(path) !== undefined,
+  );
+  if (ended === undefined || !isAnotherTask(ended, open)) return false;
+  return orFalse(() => beginForeign(run, id, ended, open)); // if not, it is a task all the same
+}
+
+/** A file or folder that somebody has put in the way must not keep others from their tasks. */
+function orFalse(action: () => boolean): boolean {
+  try {
+    return action();
+  } catch (error) {
+    if (isVivError(error) || errno(error) !== undefined) return false;
+    throw error;
+  }
+}
+
+/** False when one of them cannot be read, or has moved. */
+export function isAnotherTask(a: Place, b: Place): boolean {
+  return orFalse(() => {
+    const [one, other] = [a, b].map(({ path }) => readRegular(path, MAX_TASK_BYTES));
+    if (!one || !other) return false;
+    return one.stats.ino !== other.stats.ino && one.text !== other.text;
+  });
+}
+
+function beginForeign(run: FsRun, id: string, ended: Place, open: Place): boolean {
+  const folder = openRound(run, id);
+  const inode = statIfThere(ended.path)?.ino;
+  if (inode === undefined || !retire(ended, inode, folder)) return false;
+  closeHistory(run, id, "swarm-lib");
+  recordAgain(run, id, ended.state);
+  // A worker that has begun writes there already.
+  if (open.state !== "claimed") keepArtifacts(run, id, ended.state, folder);
+  return true;
+}
+
 /** Takes `retire` back, if it was made. */
-export function unretire(run: FsRun, id: string, { path, state }: Place, inode: number): void {
-  const target = `${roundsOf(run, id)}/${lastRound(run, id)}/${state}.json`;
+export function unretire({ path, state }: Place, inode: number, folder: string): void {
+  const target = `${folder}/${state}.json`;
   if (statIfThere(target)?.ino === inode) renameIfThere(target, path);
 }
 
 /** After a round has begun, in `safe`: where the ended task is, before where it was. */
-export function syncRound(run: FsRun, id: string, { path }: Place): void {
+export function syncRound(run: FsRun, was: Place | null, folder: string): void {
   const { artifacts, state } = run.paths;
-  const rounds = roundsOf(run, id);
-  syncFolder(state.pending);
-  for (const folder of [`${rounds}/${lastRound(run, id)}`, rounds, artifacts]) syncFolder(folder);
-  syncFolder(dirname(path));
+  for (const one of [state.pending, folder, dirname(folder), artifacts]) syncFolder(one);
+  if (was) syncFolder(dirname(was.path));
 }

@@ -4,6 +4,7 @@ import { isVivError, VivError } from "../../../base/errors.ts";
 import { isName } from "../../../base/names.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
 import { historyOfPending } from "../ends/after-move.ts";
+import { noteForeignRound } from "../enqueue/rounds.ts";
 import { parseIn, reserveId, type TaskFile } from "../enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere } from "../files/atomic.ts";
 import { type FsRun, quarantine, record } from "../fs-run.ts";
@@ -137,7 +138,9 @@ function offer(run: FsRun, { task, stats }: TaskFile): boolean {
     }
   }
   if (unmet.length > 0 && unmetOf(run, task).length > 0) return false;
-  reserveId(run, task.task_id, fileOf(run.paths, "pending", task.task_id));
+  const path = fileOf(run.paths, "pending", task.task_id);
+  if (!run.paths.layout.isFlat) noteForeignRound(run, task.task_id, { state: "pending", path });
+  reserveId(run, task.task_id, path);
   run.hooks?.onNew(run, task);
   run.lanes.offer(task, stats, attemptNumber(historyOfPending(run, task.task_id)));
   record(run, { event: "adopted", task: task.task_id, type: task.task_type, to: "pending" });

@@ -87,21 +87,19 @@ export async function project(run: FsRun, waitSeconds?: number): Promise<void> {
   const wasDue = memo.projectionDue;
   memo.projectionDue = false; // not later: a task done while we wait is due again
   try {
-    await projectLocked(run, waitSeconds);
+    const begin = performance.now();
+    if (!existsSync(run.paths.status)) return;
+    await withStatusLock(run, () => projectLocked(run), waitSeconds);
+    memo.projectCost = performance.now() - begin;
   } catch (error) {
     memo.projectionDue ||= wasDue;
     throw error;
   }
 }
 
-async function projectLocked(run: FsRun, waitSeconds?: number): Promise<void> {
-  const begin = performance.now();
+/** For a holder of the lock of status.json. */
+export function projectLocked(run: FsRun): void {
   if (!existsSync(run.paths.status)) return;
-  await withStatusLock(run, () => carryOver(run), waitSeconds);
-  run.memo.projectCost = performance.now() - begin;
-}
-
-function carryOver(run: FsRun): void {
   const from = readProjection(run);
   const { ids, open, read, reopened } = collect(run, from);
   if (isSame(read, from.read) && ids.length === 0) return;
