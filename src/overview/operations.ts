@@ -231,6 +231,7 @@ export const status = defineRunOperation({
         heartbeat_age: z.nullable(z.number()),
         types: z.nullable(z.array(z.string())),
         claims: z.array(z.string()),
+        note: z.string(),
       }),
     ),
     closed_accounts: z.optional(z.array(accountState)),

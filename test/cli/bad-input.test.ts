@@ -123,6 +123,7 @@ const SCENES: Record<string, Scene> = {
           [enqueue(`--id=${name}`, "--if-absent"), dash],
           [["enqueue", "--jsonl", "-"], dash, 2, stdin],
           [["claim", `--worker=${name}`], dash],
+          [["heartbeat", `--worker=${name}`], dash],
           [["work", "--handler", "/bin/true", "--once", `--worker=${name}`], dash],
         ];
       }),

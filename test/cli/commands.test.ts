@@ -515,6 +515,8 @@ describe("looking", () => {
     );
     expect(text).toMatch(/summary +Plan is written\nnext_step +Implement it\nnext_task_id +t\.1\n/);
     expect(text).toMatch(/Workers\nw1 +\d+s ago {2}any type {2}holds t\.1\n/);
+    await say("heartbeat", "--worker", "w1", "--note", "halfway through t.1");
+    expect(await say("status")).toMatch(/ holds t\.1 {2}halfway through t\.1\n/);
     const after = await documented(status.output, keys, ["status"]);
     expect(after.status).toMatchObject({
       checkpoint: { summary: "Plan is written", next_task_id: "t.1" },
