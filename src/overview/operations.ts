@@ -30,7 +30,7 @@ export const ls = defineRunOperation({
         .check(z.gte(0))
         .check(
           z.describe(
-            "at most N tasks: of each state the oldest, of done and failed the newest (default 50)",
+            "at most N tasks: of each state the oldest, of done and failed the newest (default: 50)",
           ),
         ),
     ),
@@ -56,10 +56,9 @@ export const ls = defineRunOperation({
   async run(context, { state, types, limit = 50 }) {
     const { store } = context;
     const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
-    const states = state ?? [...active.reverse(), "failed", "done"];
+    const states = [...new Set(state ?? [...active.reverse(), "failed", "done"])];
     const tasks: TaskSummary[] = [];
-    const query = { states: [...new Set(states)], limit, types, sorted: true };
-    for await (const task of store.list(query)) tasks.push(task);
+    for await (const task of store.list({ states, limit, types, sorted: true })) tasks.push(task);
     tasks.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || rank(a) - rank(b));
     const counts = await store.counts();
     const all = states.reduce((sum, s) => sum + counts[s], 0);

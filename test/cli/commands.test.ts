@@ -433,6 +433,8 @@ describe("looking", () => {
     expect(await ids("--limit", "1")).toEqual(["t.1"]);
     expect(await ids("--limit", "0")).toEqual([]);
     expect(await say("ls", "--limit", "1")).toContain("… 2 more; choose with");
+    const twice = await say("ls", "--limit", "1", "--state", "claimed,pending,claimed,pending");
+    expect(twice).toContain("… 2 more; choose with");
     for (const id of ["t.2", "t.3"]) await say("cancel", id);
     expect(await ids("--state", "failed")).toEqual(["t.3", "t.2"]);
     expect(await ids("--state", "failed,claimed", "--limit", "1")).toEqual(["t.3"]);
