@@ -8,7 +8,7 @@ import type { Nothing } from "../operation/operation.ts";
 import type { Proof } from "../queue/attempt.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../queue/operation.ts";
 import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/schemas.ts";
-import { TASK_STATES } from "../queue/states.ts";
+import { TASK_STATES, type TaskState } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { WORK_SITE } from "../work/host.ts";
@@ -56,7 +56,7 @@ export const ls = defineRunOperation({
   async run(context, { state, types, limit = 50 }) {
     const { store } = context;
     const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
-    const states = [...new Set(state ?? [...active.reverse(), "failed", "done"])];
+    const states = [...new Set<TaskState>(state ?? [...active.reverse(), "failed", "done"])];
     const tasks: TaskSummary[] = [];
     for await (const task of store.list({ states, limit, types, sorted: true })) tasks.push(task);
     tasks.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || rank(a) - rank(b));

@@ -431,7 +431,10 @@ describe("accepted", () => {
       await ok(["why", "--", id], around);
       await ok(enqueue("--id=later", `--depends-on=${id}`), around);
       await ok(["cancel", "--", id], around);
-      await ok(["retry", "--", id], around);
+      // As it is shown, so that it can be pasted.
+      const { reasons } = JSON.parse(await ok(["why", "--json", "--", id], around));
+      expect(reasons[0].command).toBe(`viv retry --id=${id}`);
+      await ok(reasons[0].command.split(" ").slice(1), around);
       const claims = await ok(["claim", "--worker=w", "--limit=9", "--json"], around);
       const held = claims
         .trimEnd()
