@@ -21,7 +21,7 @@ export const ls = defineRunOperation({
   access: "read",
   input: z.strictObject({
     state: z.optional(
-      z.array(taskState).check(z.describe("only tasks in these states, in this order")),
+      z.array(taskState).check(z.describe("only tasks in these states (in this order)")),
     ),
     types: list("only tasks of these types"),
     limit: z.optional(
@@ -30,7 +30,7 @@ export const ls = defineRunOperation({
         .check(z.gte(0))
         .check(
           z.describe(
-            "at most N tasks: of each state the oldest, of done and failed the newest (default: 50)",
+            "at most this many (default: 50 tasks; of each state the oldest, of done and failed the newest)",
           ),
         ),
     ),
