@@ -23,7 +23,7 @@ export default async function dances(bench) {
   };
   for (let i = 0; i < DANCES; i++) tmux("new-session", "-d", "-s", `s${i}`, "sleep", "100000");
   for (let i = 0; i < DANCES; i++) file(state, socket, `s${i}`);
-  const args = ["warden", "up", "--state", state, "--pool", "20", "--timeouts", "1h,1h,1h"];
+  const args = ["warden", "up", "--state-dir", state, "--pool", "20", "--timeouts", "1h,1h,1h"];
   const warden = spawn(process.execPath, [join(bench.dist, "viv.cjs"), ...args], {
     cwd: folder,
     stdio: "ignore",

@@ -25,7 +25,7 @@ export default async function queue(bench) {
   const { ours, node } = await takeTurns(
     {
       ours: () => {
-        const { took, stdout } = timed([viv, "dog", "warrants", "--state", state]);
+        const { took, stdout } = timed([viv, "dog", "warrants", "--state-dir", state]);
         if (!stdout.includes(`session-${WARRANTS - 1} `)) throw new Error("not all were listed");
         return took;
       },

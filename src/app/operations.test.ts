@@ -58,7 +58,8 @@ describe.each(OPS.map((op) => [op.name, op] as const))("%s", (_, op) => {
 describe("claim", () => {
   it("looks after the run and tries once more when there is nothing", async () => {
     let looks = 0;
-    const found = [{ task: { task_id: "t" }, worker: "w", token: "1", attempt: 1 }];
+    const task = { task_id: "t", task_type: "a", id: "t", type: "a" };
+    const found = [{ task, worker: "w", token: "1", attempt: 1 }];
     const { context: c, asked } = context({
       claim: async () => (looks++ === 0 ? [] : found),
       sweep: { promoted: 1, adopted: 0, recovered: 0 },

@@ -35,6 +35,7 @@ describe("parseDuration", () => {
     expect(parseDuration("90")).toBe(90_000);
     expect(parseDuration("1.5m")).toBe(90_000);
     expect(parseDuration("0")).toBe(0);
+    expect(parseDuration(".5")).toBe(500); // as in `sleep .5`
   });
 
   test("anything else is refused with the word it could not read", () => {

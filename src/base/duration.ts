@@ -7,7 +7,7 @@ export type Duration = string | number;
 
 /** `90s`, `10m`, `2h`, `1d`, `500ms`; bare digits are seconds. */
 export function parseDuration(text: Duration, what = "duration"): number {
-  const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(String(text).trim());
+  const match = /^(\d+(?:\.\d+)?|\.\d+)(ms|s|m|h|d)?$/.exec(String(text).trim());
   const ms = match ? Number(match[1]) * (UNITS[match[2] ?? "s"] ?? 1000) : Number.NaN;
   if (!(ms <= Number.MAX_SAFE_INTEGER)) {
     throw new VivError(

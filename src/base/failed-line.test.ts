@@ -210,6 +210,88 @@ Node.js v22.1.0
 `,
     line: "Error: no key",
   },
+  "vitest, a file that cannot be loaded": {
+    text: ` FAIL  b.test.js [ b.test.js ]
+Error: Cannot find module './missing.js' imported from /app/b.test.js
+ ❯ b.test.js:2:1
+
+ Test Files  1 failed (1)
+      Tests  no tests
+   Start at  14:42:36
+   Duration  520ms
+`,
+    line: "FAIL  b.test.js [ b.test.js ]",
+  },
+  "vitest without tests": {
+    text: "No test files found, exiting with code 1\n\nfilter: nothing\nexclude:  **/.git/**\n",
+    line: "No test files found, exiting with code 1",
+  },
+  "pytest, a file that cannot be loaded": {
+    text: `E   ModuleNotFoundError: No module named 'nothere'
+=========================== short test summary info ============================
+ERROR test_imp.py
+!!!!!!!!!!!!!!!!!!!! Interrupted: 1 error during collection !!!!!!!!!!!!!!!!!!!!
+=============================== 1 error in 1.74s ===============================
+`,
+    line: "E   ModuleNotFoundError: No module named 'nothere'",
+  },
+  unittest: {
+    text: `======================================================================
+FAIL: test_bad (test_u.T.test_bad)
+----------------------------------------------------------------------
+AssertionError: 1 != 2
+
+----------------------------------------------------------------------
+Ran 3 tests in 0.001s
+
+FAILED (failures=1)
+`,
+    line: "FAIL: test_bad (test_u.T.test_bad)",
+  },
+  "go test -v": {
+    text: `=== RUN   TestA
+    a_test.go:5: three files read
+--- PASS: TestA (0.00s)
+=== RUN   TestB
+    a_test.go:9: got 3, want 4
+--- FAIL: TestB (0.00s)
+FAIL
+exit status 1
+FAIL	example.com/x	0.002s
+`,
+    line: "a_test.go:9: got 3, want 4",
+  },
+  gcc: {
+    text: "gcc -c a.c\ncc1: fatal error: a.c: No such file or directory\ncompilation terminated.\nmake: *** [Makefile:2: all] Error 1\n",
+    line: "cc1: fatal error: a.c: No such file or directory",
+  },
+  "npm without the script": {
+    text: 'npm error Missing script: "lint"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\nnpm error A complete log of this run can be found in: /root/.npm/_logs/1.log\n',
+    line: 'npm error Missing script: "lint"',
+  },
+  "node, an error with properties": {
+    text: `node:internal/modules/cjs/loader:1228
+  throw err;
+  ^
+
+Error: Cannot find module './nope'
+Require stack:
+- /app/rq.js
+    at Function.executeUserEntryPoint [as runMain] (node:internal/modules/run_main:164:12) {
+  code: 'MODULE_NOT_FOUND',
+  requireStack: [
+    '/app/rq.js'
+  ]
+}
+
+Node.js v20.20.2
+`,
+    line: "Error: Cannot find module './nope'",
+  },
+  "node, within a native function": {
+    text: "SyntaxError: Unexpected end of JSON input\n    at JSON.parse (<anonymous>)\n    at async Promise.all (index 0)\n\nNode.js v20.20.2\n",
+    line: "SyntaxError: Unexpected end of JSON input",
+  },
   "a script": {
     text: "Error: busy, trying again\nstarting\ndisk quota exceeded\n",
     line: "disk quota exceeded",
@@ -224,6 +306,23 @@ describe("the line that failed", () => {
   test("is none when only checks passed", () => {
     expect(failedLine("✓ adds\nok 1 - starts\nPASS a.test.js\n")).toBeUndefined();
     expect(failedLine("")).toBeUndefined();
+  });
+
+  // `npm test && grep -q done notes.md`: the tests passed, and grep says nothing.
+  test.each([
+    "============== 3 passed, 1 warning in 0.01s ==============\n",
+    "collected 3 items\n\ntest_a.py ...   [100%]\n\n===== 3 passed in 0.01s =====\n",
+    "running 3 tests\ntest a ... ok\n\ntest result: ok. 3 passed; 0 failed; 0 ignored\n",
+    "PASS ./a.test.js\nTest Suites: 1 passed, 1 total\nTests:       3 passed, 3 total\nTime:        0.4 s\nRan all test suites.\n",
+    " ✓ a.test.js (1 test) 2ms\n\n Test Files  1 passed (1)\n      Tests  1 passed (1)\n   Duration  301ms\n",
+    "✔ good (0.9ms)\nℹ tests 1\nℹ pass 1\nℹ fail 0\nℹ duration_ms 45.2\n",
+    "TAP version 13\n# Subtest: good\nok 1 - good\n  ---\n  duration_ms: 0.9\n  ...\n1..1\n# fail 0\n",
+    "...\n----------\nRan 3 tests in 0.001s\n\nOK\n",
+    "Found 0 errors.\n",
+    "0 failed\n",
+    "All checks passed!\n",
+  ])("is none when all passed before something without words failed: %j", (text) => {
+    expect(failedLine(text)).toBeUndefined();
   });
 
   test("a word that begins like a check is not one", () => {
@@ -244,7 +343,7 @@ test("two failing tests in otherwise equal reports are two failures", () => {
 
 test("totals are told only when there is nothing else", () => {
   expect(tellingLines("boom\n# tests 3\n# fail 1\n", 5)).toEqual(["boom"]);
-  expect(tellingLines("# tests 3\n# fail 1\n", 5)).toEqual(["# tests 3", "# fail 1"]);
+  expect(tellingLines("# tests 3\n# fail 1\n", 5)).toEqual(["# fail 1"]);
 });
 
 test("lines of output keep their indentation", () => {

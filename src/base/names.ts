@@ -47,6 +47,11 @@ export function assertNewName(kind: NameKind, value: unknown): string {
   throw new VivError("INVALID", `${kind} ${describe(name)} ${why}.`, { kind });
 }
 
+/** An id in a command that is shown: one that begins with a dash would be read as options. */
+export function idWord(id: string): string {
+  return id.startsWith("-") ? `--id=${id}` : id;
+}
+
 export function assertTypeName(value: unknown): string {
   if (isTypeName(value)) return value;
   throw new VivError("INVALID", `task type ${describe(value)} ${reasonFor(value, "._:/@+-")}.`);

@@ -223,9 +223,11 @@ export const boardInit = defineOperation({
   name: "board init",
   summary: "make a board and commit it; an existing file is kept, and committed if it is not yet",
   input: z.strictObject({
-    board: text("the board to make (default: VIV_BOARD, or board.org here)"),
-    states: text('its states (default "ASSIGNED RESEARCH WRITING EDIT | PUBLISHED KILLED")'),
-    agent: text("author of the commit if git has none (default: VIV_AGENT, or desk)"),
+    board: text("the board (to make; default: VIV_BOARD, or board.org here)"),
+    states: text('its states (default: "ASSIGNED RESEARCH WRITING EDIT | PUBLISHED KILLED")'),
+    agent: text(
+      "name of an agent (author of the commit if git has none; default: VIV_AGENT, or desk)",
+    ),
   }),
   output: z.object({
     ...{ board: z.string(), states: z.array(z.string()) },

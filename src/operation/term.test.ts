@@ -84,6 +84,14 @@ describe("clip", () => {
     expect(clip("abcdefghij", 5)).toBe("abcd…");
     expect(clip("abc", 0).length).toBeLessThanOrEqual(1);
   });
+
+  it("counts two columns for a wide character, none for an accent of its own", () => {
+    expect(clip("日本語の長いメモ", 16)).toBe("日本語の長いメモ");
+    expect(clip("日本語の長いメモ", 8)).toBe("日本語…");
+    expect(clip("日本語の長いメモ", 7)).toBe("日本語…");
+    expect(clip("🎉🎉🎉", 4)).toBe("🎉…");
+    expect(clip("u\u0308ber", 4)).toBe("u\u0308ber");
+  });
 });
 
 describe("table", () => {
@@ -110,6 +118,23 @@ describe("table", () => {
 
   it("leaves no blanks at the end of a line", () => {
     expect(table([["a", ""]], term(80))).toBe("a");
+  });
+
+  it("has no line of blanks, in whichever colour", () => {
+    const { dim } = around({}, true).color;
+    const rows = [
+      [dim("model"), dim("")],
+      ["haiku", "above 100,000 in: $0.5"],
+    ];
+    expect(table(rows, term(20)).split("\n")).toHaveLength(3);
+  });
+
+  it("pads wide characters by their columns", () => {
+    const rows = [
+      ["日本", "x"],
+      ["abcd", "y"],
+    ];
+    expect(table(rows, term(80))).toBe("日本  x\nabcd  y");
   });
 
   it("cuts no other cell: what does not fit goes to a further line, at the same places", () => {

@@ -113,7 +113,15 @@ export function plain(text: string): string {
 /** One line of at most `width` columns. */
 export function clip(text: string, width: number): string {
   const line = plain(text).replace(/\s*\n\s*/g, " ⏎ ");
-  return line.length <= width ? line : `${line.slice(0, Math.max(0, width - 1))}…`;
+  if (visible(line) <= width) return line;
+  let left = width - 1; // for the sign that it was cut
+  let cut = "";
+  for (const { segment } of new Intl.Segmenter().segment(line)) {
+    left -= visible(segment);
+    if (left < 0) break;
+    cut += segment;
+  }
+  return `${cut}…`;
 }
 
 /** A cell that may be cut where the terminal is too narrow. Names, numbers and commands may not. */
@@ -144,7 +152,7 @@ export function table(rows: readonly (readonly Cell[])[], term: Term): string {
         band.map(({ index, width }) => fitted(row[index] ?? "", width)).join("  "),
       );
       const [first = "", ...rest] = lines.map((line) => line.trimEnd());
-      return [first, ...rest.filter((line) => line !== "").map((line) => INDENT + line)];
+      return [first, ...rest.filter((line) => !isBlank(line)).map((line) => INDENT + line)];
     })
     .join("\n");
 }
@@ -215,8 +223,21 @@ function oneLine(text: string): string {
   return text.replace(/\s*\n\s*/g, " ⏎ ");
 }
 
+/** Chinese, Japanese and Korean characters and emoji are two columns wide. */
+const WIDE =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/gu;
+
+/** The columns that a terminal gives to it. */
 function visible(text: string): number {
-  return stripColors(text).length;
+  const shown = stripColors(text);
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
+  if (/^[\u0000-\u007f]*$/.test(shown)) return shown.length;
+  const characters = shown.replace(/[\p{Mn}\p{Me}\u200b-\u200d]/gu, "");
+  return [...characters].length + (characters.match(WIDE)?.length ?? 0);
+}
+
+function isBlank(line: string): boolean {
+  return stripColors(line).trim() === "";
 }
 
 function stripColors(text: string): string {

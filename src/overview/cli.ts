@@ -5,7 +5,7 @@ import { isRecord } from "../base/json.ts";
 import { counted, indentedLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import type { Command } from "../operation/command.ts";
-import { clip, plain, prose, type Term, table } from "../operation/term.ts";
+import { type Cell, clip, plain, prose, type Term, table } from "../operation/term.ts";
 import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
@@ -218,17 +218,25 @@ const statusCommand: Command = {
     // Shown, never run: any writer of the run may have set it.
     if (checkpoint.resume_command)
       lines.push(`resume_command (not run)  ${plain(String(checkpoint.resume_command))}`);
-    const workers = output.workers.map(({ name, process, heartbeat_age: age, types, claims }) => [
-      name,
-      process === "none" ? "" : process,
-      age === null ? "no heartbeat" : `${formatDuration(age * 1000)} ago`,
-      types ? types.join(",") : "any type",
-      claims.length > 0 ? `holds ${claims.join(", ")}` : "",
-    ]);
+    const workers = output.workers.map(workerRow);
     if (workers.length > 0) lines.push("", term.color.bold("Workers"), table(workers, term));
     return lines.join("\n");
   },
 };
+
+function workerRow(worker: z.output<typeof status.output>["workers"][number]): Cell[] {
+  const { name, process, heartbeat_age: age, types, claims, note } = worker;
+  // A worker's own heartbeat names its tasks.
+  const isSaid = note.split(/[\s,]+/).every((word) => word === "" || claims.includes(word));
+  return [
+    name,
+    process === "none" ? "" : process,
+    age === null ? "no heartbeat" : `${formatDuration(age * 1000)} ago`,
+    types ? types.join(",") : "any type",
+    claims.length > 0 ? `holds ${claims.join(", ")}` : "",
+    isSaid ? "" : prose(plain(note)),
+  ];
+}
 
 const watchCommand: Command = {
   op: watch,

@@ -8,7 +8,7 @@ import type { Nothing } from "../operation/operation.ts";
 import type { Proof } from "../queue/attempt.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../queue/operation.ts";
 import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/schemas.ts";
-import { TASK_STATES } from "../queue/states.ts";
+import { TASK_STATES, type TaskState } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { WORK_SITE } from "../work/host.ts";
@@ -21,7 +21,7 @@ export const ls = defineRunOperation({
   access: "read",
   input: z.strictObject({
     state: z.optional(
-      z.array(taskState).check(z.describe("only tasks in these states, in this order")),
+      z.array(taskState).check(z.describe("only tasks in these states (in this order)")),
     ),
     types: list("only tasks of these types"),
     limit: z.optional(
@@ -30,7 +30,7 @@ export const ls = defineRunOperation({
         .check(z.gte(0))
         .check(
           z.describe(
-            "at most N tasks: of each state the oldest, of done and failed the newest (default 50)",
+            "at most this many (default: 50 tasks; of each state the oldest, of done and failed the newest)",
           ),
         ),
     ),
@@ -56,10 +56,9 @@ export const ls = defineRunOperation({
   async run(context, { state, types, limit = 50 }) {
     const { store } = context;
     const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
-    const states = state ?? [...active.reverse(), "failed", "done"];
+    const states = [...new Set<TaskState>(state ?? [...active.reverse(), "failed", "done"])];
     const tasks: TaskSummary[] = [];
-    const query = { states: [...new Set(states)], limit, types, sorted: true };
-    for await (const task of store.list(query)) tasks.push(task);
+    for await (const task of store.list({ states, limit, types, sorted: true })) tasks.push(task);
     tasks.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || rank(a) - rank(b));
     const counts = await store.counts();
     const all = states.reduce((sum, s) => sum + counts[s], 0);
@@ -231,6 +230,7 @@ export const status = defineRunOperation({
         heartbeat_age: z.nullable(z.number()),
         types: z.nullable(z.array(z.string())),
         claims: z.array(z.string()),
+        note: z.string(),
       }),
     ),
     closed_accounts: z.optional(z.array(accountState)),

@@ -3,6 +3,7 @@ import { formatTook } from "../base/duration.ts";
 import { isVivError } from "../base/errors.ts";
 import { failedLine } from "../base/failed-line.ts";
 import { fingerprint } from "../base/fingerprint.ts";
+import { idWord } from "../base/names.ts";
 import { listed } from "../base/text.ts";
 import { Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
@@ -47,7 +48,7 @@ export class Ending {
 
   /** Final: the next attempt would share the workspace with processes that do not end. */
   stuck({ survivors }: Finished): Promise<AttemptEnd> {
-    const note = `its ${listed("process", survivors)} cannot be ended; end ${survivors.length === 1 ? "it" : "them"}, then: viv retry ${this.#context.id}`;
+    const note = `its ${listed("process", survivors)} cannot be ended; end ${survivors.length === 1 ? "it" : "them"}, then: viv retry ${idWord(this.#context.id)}`;
     return this.failed({ outcome: "failed", note, final: true });
   }
 
@@ -88,7 +89,7 @@ export class Ending {
     const { id, worker, token } = this.#context.ref;
     const rescue =
       outcome === "done"
-        ? `its work will be done again, unless you run this before another worker begins: viv complete ${id} --worker ${worker} --token ${token}`
+        ? `its work will be done again, unless you run this before another worker begins: viv complete ${idWord(id)} --worker ${worker} --token ${token}`
         : "it stays claimed until it is reaped, and is given out again then";
     const message = `its end (${outcome}) could not be recorded: ${error.message} ${rescue}.`;
     return new Unrecorded(error.code, message, { outcome }, { cause: error.cause });

@@ -1,6 +1,6 @@
 import { formatDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
-import { isTypeName } from "../base/names.ts";
+import { idWord, isTypeName } from "../base/names.ts";
 import { counted } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import { isAttempt } from "../queue/attempt.ts";
@@ -158,7 +158,7 @@ export function explain(facts: WhyFacts): Reason[] {
       return [reason("done", `it was done ${ago(facts)} ago${howDone(facts)}`)];
     case "review": {
       const text = `a person must approve it; it has waited for ${ago(facts)}`;
-      const command = `viv approve ${id}    # or: viv reject ${id} --note "…"`;
+      const command = `viv approve ${idWord(id)}    # or: viv reject ${idWord(id)} --note "…"`;
       return [reason("in_review", text, command)];
     }
     case "failed":
@@ -204,12 +204,12 @@ function dependencyReasons(facts: WhyFacts): Reason[] {
   const reasons = unmet.map(({ id, state, worker, since }) => {
     const waits = `waits for ${id}, which`;
     if (state === "failed")
-      return reason("dependency_failed", `${waits} failed`, `viv retry ${id}`);
+      return reason("dependency_failed", `${waits} failed`, `viv retry ${idWord(id)}`);
     if (state === "unknown") {
       const command = `viv enqueue --id ${id} --type TYPE`;
       return reason("dependency_unknown", `${waits} is not enqueued yet`, command);
     }
-    const command = `viv why ${id}`;
+    const command = `viv why ${idWord(id)}`;
     if (state === "quarantined") {
       return reason("dependency_unknown", `${waits} is in quarantine`, command);
     }
@@ -219,7 +219,7 @@ function dependencyReasons(facts: WhyFacts): Reason[] {
   });
   if (cycle === null) return reasons;
   const text = `it waits for itself: ${cycle.join(" → ")}`;
-  return [reason("dependency_cycle", text, `viv cancel ${cycle.at(-2)}`), ...reasons];
+  return [reason("dependency_cycle", text, `viv cancel ${idWord(cycle.at(-2) ?? "")}`), ...reasons];
 }
 
 function timeReasons(facts: WhyFacts): Reason[] {
@@ -292,7 +292,7 @@ function chokeReasons(facts: WhyFacts): Reason[] {
   let next = `; ${left.join(", ")} may still try it`;
   if (left.length === 0) next = "; no other living worker is there to try it";
   if (facts.state === "failed") next = "";
-  return [reason("choked", `${describeChoke(last)}${too}${next}`, `viv show ${facts.id}`)];
+  return [reason("choked", `${describeChoke(last)}${too}${next}`, `viv show ${idWord(facts.id)}`)];
 }
 
 function queueReasons(facts: WhyFacts): Reason[] {
@@ -367,11 +367,11 @@ function claimedReason(facts: WhyFacts): Reason {
   const age = worker?.heartbeatAge ?? null;
   const beat = age === null ? "" : `, last heartbeat ${formatDuration(age * 1000)} ago`;
   const text = `${name} has been working on it for ${ago(facts)}${beat}`;
-  return reason("running", text, `viv logs ${id} -f    # or: viv cancel ${id}`);
+  return reason("running", text, `viv logs ${idWord(id)} -f    # or: viv cancel ${idWord(id)}`);
 }
 
 function failedReason({ id, history, lastNote }: WhyFacts): Reason {
-  const command = `viv retry ${id}`;
+  const command = `viv retry ${idWord(id)}`;
   const last = history.findLast(isAttempt);
   if (last?.to === "pending" && lastNote && isNoWorkerLeft(lastNote)) {
     return reason("failed", lastNote, command);

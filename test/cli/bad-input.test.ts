@@ -123,6 +123,7 @@ const SCENES: Record<string, Scene> = {
           [enqueue(`--id=${name}`, "--if-absent"), dash],
           [["enqueue", "--jsonl", "-"], dash, 2, stdin],
           [["claim", `--worker=${name}`], dash],
+          [["heartbeat", `--worker=${name}`], dash],
           [["work", "--handler", "/bin/true", "--once", `--worker=${name}`], dash],
         ];
       }),
@@ -430,7 +431,10 @@ describe("accepted", () => {
       await ok(["why", "--", id], around);
       await ok(enqueue("--id=later", `--depends-on=${id}`), around);
       await ok(["cancel", "--", id], around);
-      await ok(["retry", "--", id], around);
+      // As it is shown, so that it can be pasted.
+      const { reasons } = JSON.parse(await ok(["why", "--json", "--", id], around));
+      expect(reasons[0].command).toBe(`viv retry --id=${id}`);
+      await ok(reasons[0].command.split(" ").slice(1), around);
       const claims = await ok(["claim", "--worker=w", "--limit=9", "--json"], around);
       const held = claims
         .trimEnd()

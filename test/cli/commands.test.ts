@@ -433,6 +433,8 @@ describe("looking", () => {
     expect(await ids("--limit", "1")).toEqual(["t.1"]);
     expect(await ids("--limit", "0")).toEqual([]);
     expect(await say("ls", "--limit", "1")).toContain("… 2 more; choose with");
+    const twice = await say("ls", "--limit", "1", "--state", "claimed,pending,claimed,pending");
+    expect(twice).toContain("… 2 more; choose with");
     for (const id of ["t.2", "t.3"]) await say("cancel", id);
     expect(await ids("--state", "failed")).toEqual(["t.3", "t.2"]);
     expect(await ids("--state", "failed,claimed", "--limit", "1")).toEqual(["t.3"]);
@@ -515,6 +517,8 @@ describe("looking", () => {
     );
     expect(text).toMatch(/summary +Plan is written\nnext_step +Implement it\nnext_task_id +t\.1\n/);
     expect(text).toMatch(/Workers\nw1 +\d+s ago {2}any type {2}holds t\.1\n/);
+    await say("heartbeat", "--worker", "w1", "--note", "halfway through t.1");
+    expect(await say("status")).toMatch(/ holds t\.1 {2}halfway through t\.1\n/);
     const after = await documented(status.output, keys, ["status"]);
     expect(after.status).toMatchObject({
       checkpoint: { summary: "Plan is written", next_task_id: "t.1" },

@@ -1,4 +1,5 @@
 import type * as z from "zod/mini";
+import { idWord } from "../../base/names.ts";
 import type { Command } from "../../operation/command.ts";
 import { plain } from "../../operation/term.ts";
 import { claim, complete, fail, heartbeat, release } from "../operations/claims.ts";
@@ -17,7 +18,7 @@ const claimCommand: Command = {
   names: { max: "limit" },
   defaults: ({ env }) => (env.VIV_WORKER ? { worker: env.VIV_WORKER } : {}),
   examples: [
-    ["viv claim --worker me", "prints nothing and exits 0 without a task"],
+    ["viv claim --worker me", "exits 0 also without a task"],
     ["viv claim --worker me --types audit,synth --limit 5 --json", "one line of JSON per task"],
     ["viv claim --worker me --json | jq -r .id", ""],
   ],
@@ -31,7 +32,8 @@ const claimCommand: Command = {
       const again = attempt > 1 ? color.yellow(` attempt ${attempt}`) : "";
       const payload = plain(JSON.stringify(task.payload));
       const path = artifacts[i]?.replace(`${cwd}/`, "");
-      const end = (verb: string) => `viv ${verb} ${task.task_id} --worker ${worker}`;
+      const end = (verb: string) =>
+        `viv ${verb} ${idWord(String(task.task_id))} --worker ${worker}`;
       return [
         `${color.green("claimed")} ${task.task_id} ${type}${again} ${payload}`,
         ...(path ? [`  artifact: ${plain(path)}`] : []),

@@ -214,7 +214,7 @@ function badLines({ bad }: WarrantQueue, { color }: Term): string[] {
 
 /** With its folder, so that the command starts the warden of this one. */
 export function upCommand({ state }: { state: string }): string {
-  return `viv warden up --state ${quoted(plain(state))}`;
+  return `viv warden up --state-dir ${quoted(plain(state))}`;
 }
 
 function withNotes(line: string, notes: readonly string[], color: Term["color"]): string {

@@ -22,7 +22,7 @@ export interface WardenPlace {
   ports: WardenPorts;
   config: WardenConfig;
   files: WardenFiles;
-  /** ` --state DIR` for a command that a message names, if this one was given it. */
+  /** ` --state-dir DIR` for a command that a message names, if this one was given it. */
   stateWords: string;
 }
 
@@ -35,7 +35,7 @@ export async function wardenPlace(context: Context, given?: string): Promise<War
     throw new VivError("USAGE", "--state-dir is empty; give it a directory.");
   const named = config.state === undefined ? ports.defaultState : fromConfig(config.state, here);
   const state = given === undefined ? named : resolve(here.cwd, atHome(given, here));
-  const stateWords = given === undefined ? "" : ` --state ${quoted(state)}`;
+  const stateWords = given === undefined ? "" : ` --state-dir ${quoted(state)}`;
   return { here, ports, config, files: ports.filesIn(state), stateWords };
 }
 

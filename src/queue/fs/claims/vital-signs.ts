@@ -163,6 +163,7 @@ export function makeWorkerFolder(run: FsRun, worker: string): void {
   if (stats && !stats.isDirectory()) {
     throw new VivError("RUN_INVALID", `claimed/${worker} is not a folder; run: viv doctor --fix`);
   }
+  if (!stats) assertNewName("worker name", worker);
   try {
     if (!stats) mkdirSync(folder, { mode: 0o700 });
   } catch (error) {

@@ -1,5 +1,5 @@
 import { isVivError, VivError } from "../../../base/errors.ts";
-import { assertName } from "../../../base/names.ts";
+import { assertName, idWord } from "../../../base/names.ts";
 import { listed } from "../../../base/text.ts";
 import type { HistoryRecord } from "../../attempt.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
@@ -139,11 +139,11 @@ async function decide(
 function wrongState(id: string, place: Place, event: TaskEvent): VivError {
   const hints: Partial<Record<TaskState, string>> = {
     done: "a done task stays done; enqueue a new one to do it again",
-    failed: `requeue it with: viv retry ${id}`,
-    review: `decide with: viv approve ${id}, or viv reject ${id}`,
-    claimed: `stop it with: viv cancel ${id}`,
+    failed: `requeue it with: viv retry ${idWord(id)}`,
+    review: `decide with: viv approve ${idWord(id)}, or viv reject ${idWord(id)}`,
+    claimed: `stop it with: viv cancel ${idWord(id)}`,
     pending: "a worker will take it",
-    waiting: `see: viv why ${id}`,
+    waiting: `see: viv why ${idWord(id)}`,
   };
   const { state } = place;
   const message = `cannot ${event} ${id}: it is ${state}; ${hints[state]}.`;
