@@ -19,10 +19,10 @@ export function queueFiles(
     /** The queue, the oldest first, and the files in it that are no warrants. */
     queued: () => explained(queued),
     /** Files it, unless its target has an open warrant: then the id of that one. */
-    file: (warrant: Warrant) =>
+    file: (warrant: Warrant, ownSocket?: string) =>
       locked(() => {
         const dancing = dances().map((dance) => ({ ...dance.warrant, bound: dance.bound }));
-        const same = new OpenTargets([...dancing, ...queued().warrants]).same(warrant);
+        const same = new OpenTargets([...dancing, ...queued().warrants], ownSocket).same(warrant);
         if (same !== undefined) return { filed: false, id: same };
         createFileSynced(at("warrants", `${warrant.id}.json`), json(warrant));
         return { filed: true, id: warrant.id };
