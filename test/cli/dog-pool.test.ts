@@ -33,7 +33,7 @@ it("shows the pool, its dances and its queue in the seed's words", async () => {
     "  dog-123: interrogating Toast (attempt 2, 45s remaining)",
     "  dog-456: executing Shadow",
     ...["  dog-3: idle", "  dog-4: idle", "  dog-5: idle"],
-    `no warden is up here; start one: viv warden up --state ${folder}`,
+    `no warden is up here; start one: viv warden up --state-dir ${folder}`,
     "",
   ]);
   expect((await type("dog dances")).text.split("\n")).toEqual([
@@ -59,11 +59,22 @@ it("assigns and releases by hand, by the warrant's id or the name of its file", 
   const { folder, type } = seedPool();
   const { text } = await type("dog pool allocate warrant-abc");
   expect(text).toMatch(/^dog-\d{13} takes gt-abc \(witness-gastown\)\n/);
-  expect(text).toContain(`viv warden up --state ${folder}`);
+  expect(text).toContain(`viv warden up --state-dir ${folder}`);
   expect(readdirSync(join(folder, "warrants"))).toEqual(["warrant-def.json"]);
   expect((await type("dog pool allocate gt-def")).text).toContain("takes gt-def");
   expect((await type("dog warrants")).text).toBe("Pending Warrants: 0\n");
   expect((await type("dog pool release dog-123")).text).toContain("give gt-toast back (Toast)");
+});
+
+it("names this pool's folder in every command that it suggests", async () => {
+  const { folder, type } = seedPool();
+  await type("warden pause");
+  for (const line of ["dog pool status", "dog dances", "warden status"]) {
+    expect((await type(line)).text).toContain(`to go on: viv warden resume --state-dir ${folder}`);
+  }
+  expect((await type("dog pool allocate gt-abc")).text).toContain(`resume --state-dir ${folder}`);
+  expect((await type("dog pool release x")).text).toContain(`pool status --state-dir ${folder}`);
+  expect((await type("warrant show x")).text).toContain(`warrant ls --state-dir ${folder}`);
 });
 
 it("refuses a warrant while all dogs are busy", async () => {
