@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
-import { writeSeedPool } from "../warden/seed-files.ts";
+import { seedDance, writeSeedPool } from "../warden/seed-files.ts";
 import { cli } from "./support.ts";
 
 /** The seed's commands, on the seed's pool directory. */
@@ -52,6 +52,16 @@ it("shows the pool, its dances and its queue in the seed's words", async () => {
     ),
     expect.stringMatching(/^ {2}2\. gt-def: polecat-Copper \(crash_loop\) /),
     "",
+  ]);
+});
+
+it("gives no idle dog the name of a busy one", async () => {
+  const { folder, type } = seedPool({ GT_DOG_POOL_SIZE: "4" });
+  const third = seedDance("dog-4", "Slate", "evaluating", 0);
+  writeFileSync(join(folder, "active/dog-4.json"), JSON.stringify(third));
+  const names = (await type("dog status")).text.trim().split("\n");
+  expect(names.map((line) => line.split(":")[0]).sort()).toEqual([
+    ...["dog-123", "dog-4", "dog-456", "dog-5"],
   ]);
 });
 

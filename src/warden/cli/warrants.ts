@@ -231,10 +231,11 @@ function pausedLines({ paused, state }: Paused, { yellow }: Term["color"]): stri
 
 /** Idle dogs are numbered after the others: a dog has an id only as long as it has a warrant. */
 function dogLines({ dogs, idle }: PoolStatus): string[] {
-  return [
-    ...dogs.map((dog) => `${dog.dog}: ${danceWords(dog)}`),
-    ...Array.from({ length: idle }, (_, n) => `dog-${dogs.length + n + 1}: idle`),
-  ];
+  const lines = dogs.map((dog) => `${dog.dog}: ${danceWords(dog)}`);
+  for (let n = dogs.length + 1; lines.length < dogs.length + idle; n++) {
+    if (!dogs.some(({ dog }) => dog === `dog-${n}`)) lines.push(`dog-${n}: idle`);
+  }
+  return lines;
 }
 
 function danceWords({ state, target, attempt, seconds_left, held }: DanceView): string {
