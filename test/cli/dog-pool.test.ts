@@ -71,6 +71,7 @@ it("assigns and releases by hand, by the warrant's id or the name of its file", 
   expect(text).toMatch(/^dog-\d{13} takes gt-abc \(witness-gastown\)\n/);
   expect(text).toContain(`viv warden up --state-dir ${folder}`);
   expect(readdirSync(join(folder, "warrants"))).toEqual(["warrant-def.json"]);
+  expect((await type("warrant show warrant-def.json")).text).toMatch(/^gt-def {2}queued/);
   expect((await type("dog pool allocate gt-def")).text).toContain("takes gt-def");
   expect((await type("dog warrants")).text).toBe("Pending Warrants: 0\n");
   expect((await type("dog pool release dog-123")).text).toContain("give gt-toast back (Toast)");
