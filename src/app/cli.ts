@@ -44,22 +44,22 @@ export async function runCli(io: CliIo): Promise<number> {
   }
 }
 
-/** `viv --run DIR ls` is `viv ls --run DIR`. */
-function commandFirst(argv: readonly string[]): string[] {
+/** `viv --run DIR ls` is `viv ls --run DIR`: the flags before the command, and its words. */
+function splitFlags(argv: readonly string[]): { flags: string[]; words: string[] } {
   let i = 0;
   while (i < argv.length && /^(--(run|json|no-color)(=.*)?|-r)$/.test(argv[i] ?? "")) {
     i += /^(--run|-r)$/.test(argv[i] ?? "") ? 2 : 1;
   }
-  const name = argv[i];
-  if (name !== undefined) return [name, ...argv.slice(0, i), ...argv.slice(i + 1)];
-  if (i === 0) return [];
-  throw new VivError("USAGE", `${argv[0]} needs a command: viv COMMAND ${argv.join(" ")}`);
+  if (i > 0 && i >= argv.length)
+    throw new VivError("USAGE", `${argv[0]} needs a command: viv COMMAND ${argv.join(" ")}`);
+  return { flags: argv.slice(0, i), words: argv.slice(i) };
 }
 
 const HELP_FLAGS = ["--help", "-h"];
 
 async function dispatch(io: CliIo): Promise<number> {
-  const [name, ...args] = commandFirst(io.argv);
+  const { flags, words } = splitFlags(io.argv);
+  const [name, ...args] = words;
   const term = termFor(io, io.stdout);
   const isHelp = name === "help" || name === "--help" || name === "-h";
   const about = isHelp ? args.filter((word) => !word.startsWith("-")) : [];
@@ -72,22 +72,27 @@ async function dispatch(io: CliIo): Promise<number> {
     say(io, typeof __VIV_VERSION__ === "string" ? __VIV_VERSION__ : "0.0.0-source");
     return 0;
   }
-  if (name === "demo") return io.demo(args);
+  if (name === "demo") return io.demo([...flags, ...args]);
   if (name === "completion") {
     const { completion } = await import("./completion.ts");
     return completion(io, args);
   }
   if (isHelp) return dispatch({ ...io, argv: [...about, "--help"] });
-  const found = findCommand(CATALOG, [name, ...args]);
+  const found = findCommand(CATALOG, words);
   if (found === null) {
     // `viv dog pool` is a family in a family.
     const inner = familyOf(CATALOG, `${name} ${args[0]}`);
     const [word, next] = inner.length > 0 ? [`${name} ${args[0]}`, args[1]] : [name, args[0]];
     const family = inner.length > 0 ? inner : familyOf(CATALOG, name);
     if (family.length === 0) throw unknownCommand(name);
-    if (next !== undefined && !HELP_FLAGS.includes(next)) {
-      const words = [name, ...args].slice(0, 3).filter((one) => !one.startsWith("-"));
-      throw unknownCommand(`${word} ${next}`, family, words.join(" "));
+    const isFlag = next?.startsWith("-") === true;
+    if (isFlag && !args.some((one) => HELP_FLAGS.includes(one))) {
+      const names = family.map((one) => `viv ${one.name}`).join(", ");
+      throw new VivError("USAGE", `viv ${word} needs a word before ${next}; there are: ${names}`);
+    }
+    if (next !== undefined && !isFlag) {
+      const typed = words.slice(0, 3).filter((one) => !one.startsWith("-"));
+      throw unknownCommand(`${word} ${next}`, family, typed.join(" "));
     }
     const { familyHelp } = await import("../operation/help.ts");
     say(io, familyHelp(CATALOG, word, family, term));
@@ -97,7 +102,7 @@ async function dispatch(io: CliIo): Promise<number> {
   const command = await entry.load();
   const made = io.flags?.(entry.name);
   if (made !== undefined) useFlags(command, made);
-  const { values } = await parseFlags(entry.name, command, rest);
+  const { values } = await parseFlags(entry.name, command, [...flags, ...rest]);
   if (values.help) {
     const { helpFor } = await import("../operation/help.ts");
     say(io, await helpFor(entry.name, command, term));

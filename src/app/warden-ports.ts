@@ -80,7 +80,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           import("../engines/costs/usage.ts"),
         ]);
       const { config, cwd, budgetFor } = options;
-      const { hook, webhook, ask } = config;
+      const { hook, webhook, ask, tmuxSocket: socket } = config;
       const shared = { machine, timers, files };
       const resolve = (kind: TargetKind, name: string, home: string | null) =>
         resolveTarget(lookup, kind, name, home);
@@ -98,7 +98,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         config,
         {
           ...shared,
-          suspects: suspectsFor({ machine, files, env, resolve, ask }),
+          suspects: suspectsFor({ machine, files, env, resolve, ask, socket }),
           newNonce: () => newNonce((below) => randomInt(below)),
           notify: requesterNotifier({
             inbox: join(options.state, "inbox"),

@@ -14,6 +14,7 @@ import {
   newAttempt,
   signOfLife,
 } from "./dance-steps.ts";
+import { wardenCommand } from "./folder.ts";
 import { questionOf } from "./question.ts";
 import { attemptsBefore, takeOver } from "./seed-dance.ts";
 import type { Suspect } from "./suspects/suspect.ts";
@@ -181,7 +182,8 @@ export class Dancer extends DanceRun {
     const pause = this.#pool.pause();
     if (pause === null || this.#heldSince === pause.since) return true;
     this.#heldSince = pause.since;
-    const why = `the pool is paused (${pause.why}); a person must say: viv warden resume`;
+    const todo = wardenCommand("resume", this.host.files.folder);
+    const why = `the pool is paused (${pause.why}); a person must say: ${todo}`;
     this.emit({ kind: "holds", dog: dance.id, target: dance.warrant.target, why });
     if (dance.held?.since === pause.since && dance.held.told_at !== null) return true;
     dance.held = { since: pause.since, why: pause.why, told_at: null };

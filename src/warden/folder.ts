@@ -1,5 +1,6 @@
 import { lstatSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { quoted } from "../base/text.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
 import { explained } from "../platform/files/state-files.ts";
 
@@ -46,4 +47,9 @@ export function timeOf(path: string): number {
 
 export function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
+}
+
+/** With its folder, so that the command is about the warden of this one. */
+export function wardenCommand(word: "up" | "resume", folder: string): string {
+  return `viv warden ${word} --state-dir ${quoted(folder)}`;
 }

@@ -19,10 +19,10 @@ export function queueFiles(
     /** The queue, the oldest first, and the files in it that are no warrants. */
     queued: () => explained(queued),
     /** Files it, unless its target has an open warrant: then the id of that one. */
-    file: (warrant: Warrant) =>
+    file: (warrant: Warrant, ownSocket?: string) =>
       locked(() => {
         const dancing = dances().map((dance) => ({ ...dance.warrant, bound: dance.bound }));
-        const same = new OpenTargets([...dancing, ...queued().warrants]).same(warrant);
+        const same = new OpenTargets([...dancing, ...queued().warrants], ownSocket).same(warrant);
         if (same !== undefined) return { filed: false, id: same };
         createFileSynced(at("warrants", `${warrant.id}.json`), json(warrant));
         return { filed: true, id: warrant.id };
@@ -87,15 +87,15 @@ export function warrantReader({ at }: Pick<WardenFolder, "at">) {
   };
 
   const inQueue = () => {
-    const names = listed(at("warrants")).filter(isMeant);
-    for (const name of known.keys()) if (!names.includes(name)) known.delete(name);
+    const names = new Set(listed(at("warrants")).filter(isMeant));
+    for (const name of known.keys()) if (!names.has(name)) known.delete(name);
     const files = new Map<string, { name: string; warrant: Warrant }>();
     /** `at`: when it was last written, because it may be half of one. */
     const bad: { name: string; why: string; at: number }[] = [];
     const refuse = (name: string, why: string) =>
       void bad.push({ name, why, at: timeOf(at("warrants", name)) });
     // Which of two with the same id counts must not depend on the order of a listing.
-    for (const name of names.sort()) {
+    for (const name of [...names].sort()) {
       const found = read(name);
       if (typeof found === "string") refuse(name, found);
       if (found === null || typeof found === "string") continue;
@@ -115,7 +115,8 @@ export function warrantReader({ at }: Pick<WardenFolder, "at">) {
       return { warrants: [...files.values()].map(({ warrant }) => warrant).sort(byAge), bad };
     },
     named: (name: string) => {
-      const found = isName(name) ? read(`${name}.json`) : null;
+      const file = name.endsWith(".json") ? name : `${name}.json`;
+      const found = isName(name) ? read(file) : null;
       return typeof found === "string" ? null : found;
     },
     /** Where this warrant lies, or would lie. */

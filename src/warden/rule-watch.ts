@@ -41,6 +41,7 @@ export function ruleWatch(
 ) {
   const { files } = host;
   const socket = tmuxSocket ?? null;
+  const keyOf = (warrant: Warrant) => targetKey(warrant, tmuxSocket);
   const stores = new Map<string, Store>();
   const workers = new Map<string, ReturnType<typeof observeWorkers>>();
   const agents = new Map<string, ReturnType<typeof observeAgents>>();
@@ -107,21 +108,21 @@ export function ruleWatch(
     const toFile = found.filter(({ action }) => action === "file");
     if (toFile.length === 0) return 0;
     const dancing = files.dances().map(({ warrant }) => warrant);
-    const busy = new Set([...dancing, ...files.queued().warrants].map(targetKey));
+    const busy = new Set([...dancing, ...files.queued().warrants].map(keyOf));
     // Also no sooner than the longest rule would find it again.
     const { no_output, stale_heartbeat, past_deadline } = rules;
     const times = [no_output, stale_heartbeat, past_deadline].map((rule) => rule?.afterMs ?? 0);
     for (const { verdict, warrant } of files.receipts(now - Math.max(GRACE_MS, ...times))) {
-      if (verdict === "pardoned" || verdict === "failed") busy.add(targetKey(warrant));
+      if (verdict === "pardoned" || verdict === "failed") busy.add(keyOf(warrant));
     }
     let filed = 0;
     for (const one of toFile) {
       const warrant = warrantFor(one, host.newId(), at, rules[one.rule]?.patienceMs);
-      if (busy.has(targetKey(warrant))) continue;
-      busy.add(targetKey(warrant));
+      if (busy.has(keyOf(warrant))) continue;
+      busy.add(keyOf(warrant));
       const whole = await bound(warrant, host);
       if (whole === null) continue;
-      const { filed: isNew, id } = await files.file(whole);
+      const { filed: isNew, id } = await files.file(whole, tmuxSocket);
       if (!isNew) continue;
       filed++;
       report(one, at, id);

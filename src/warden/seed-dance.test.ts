@@ -37,6 +37,14 @@ function left(state: string, attempt = 2): FakeWarden {
 const verdictOf = (fake: FakeWarden) => fake.files.receipts()[0];
 
 describe("a dance that the seed has left", () => {
+  test("without a time of filing: a session that is younger than the dance is another", async () => {
+    const fake = left("interrogating");
+    const warrant = { ...SEED.warrant, filed_at: "0001-01-01T00:00:00Z" };
+    const path = `${fake.folder}/active/${SEED.id}.json`;
+    writeFileSync(path, JSON.stringify({ ...SEED, warrant }));
+    expect(fake.files.dances()[0]?.warrant.filed_at).toBe("2026-01-07T20:15:00.000Z");
+  });
+
   test.each([
     ["interrogating", [2, 3]],
     ["evaluating", [3]],

@@ -19,7 +19,9 @@ export function parseSeedDance(
   { id, state, ...value }: { id: string; state: DanceState } & Record<string, unknown>,
   fileTime: number,
 ): Dance | null {
-  const warrant = isName(id) ? warrantIn(value.warrant, fileTime) : null;
+  // The file is written at every step: a session of the same name may have begun since.
+  const begun = timeIn(value.started_at) ?? fileTime;
+  const warrant = isName(id) ? warrantIn(value.warrant, Math.min(begun, fileTime)) : null;
   if (warrant === null) return null;
   const attempt = Number.isSafeInteger(value.attempt) ? Number(value.attempt) : 1;
   return {

@@ -11,7 +11,7 @@ import type { Bound, TargetKind, Warrant } from "./warrant.ts";
 
 export type WardenSettings = Pick<
   WardenConfig,
-  "pool" | "timeoutsMs" | "killAfterMs" | "breaker" | "unasked" | "patienceMs"
+  "pool" | "timeoutsMs" | "killAfterMs" | "breaker" | "unasked" | "patienceMs" | "tmuxSocket"
 >;
 
 /** What the rules watch. */

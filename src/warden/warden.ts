@@ -1,11 +1,11 @@
 import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
-import { quoted } from "../base/text.ts";
 import { type Breaker, newBreaker } from "./breaker.ts";
 import { agentsIn, type Dance, hasKilled } from "./dance.ts";
 import { RETRY_MS } from "./dance-run.ts";
 import { Dancer, type Pool } from "./dancer.ts";
 import { finishDance } from "./finish-dance.ts";
+import { wardenCommand } from "./folder.ts";
 import { notifier } from "./notifier.ts";
 import type { Pause } from "./warden-files.ts";
 import type { WardenEvent, WardenHost, WardenSettings } from "./warden-host.ts";
@@ -144,7 +144,7 @@ export class Warden {
     const before = this.#pause;
     this.#pause = this.#host.files.paused();
     if (this.#pause?.since === before?.since) return;
-    this.#emit(this.#pause === null ? { kind: "resumed" } : pausedBy(this.#pause));
+    this.#emit(this.#pause === null ? { kind: "resumed" } : this.#pausedBy(this.#pause));
     for (const { dancer } of this.#dancers.values()) dancer.wake();
   }
 
@@ -187,7 +187,8 @@ export class Warden {
       files.reject(name, why);
       this.#emit({ kind: "rejected", name, why });
     }
-    const open = new OpenTargets();
+    const { pool, tmuxSocket } = this.#settings;
+    const open = new OpenTargets([], tmuxSocket);
     const waiting = new Set<string>();
     // Begun after all are judged: while one is awaited, queue and dances may change.
     const next: Warrant[] = [];
@@ -199,7 +200,7 @@ export class Warden {
     for (const warrant of warrants) {
       if (this.#returning.has(warrant.id)) continue;
       const begun = dancing.get(warrant.id);
-      if (begun && targetKey(begun) === targetKey(warrant)) {
+      if (begun && targetKey(begun, tmuxSocket) === targetKey(warrant, tmuxSocket)) {
         files.dropQueued(warrant.id);
         continue;
       }
@@ -209,7 +210,7 @@ export class Warden {
         continue;
       }
       open.add(warrant);
-      const hasRoom = this.#dancers.size + next.length < this.#settings.pool;
+      const hasRoom = this.#dancers.size + next.length < pool;
       if (this.#pause === null && hasRoom) {
         next.push(warrant);
         continue;
@@ -329,7 +330,7 @@ export class Warden {
     const since = new Date(machine.clock.now()).toISOString();
     const why = this.#breaker.why(dance.warrant.target, agents);
     this.#pause = { since, by: BREAKER, why };
-    this.#emit(pausedBy(this.#pause));
+    this.#emit(this.#pausedBy(this.#pause));
     try {
       files.pause(this.#pause);
     } catch (error) {
@@ -351,10 +352,15 @@ export class Warden {
     announce: ({ id: dog, warrant }, notified) => {
       const pause = this.#pause ?? this.#host.files.paused();
       if (pause === null) return; // resumed just now: it goes on
-      const todo = `viv warden resume --state-dir ${quoted(this.#host.files.folder)}`;
+      const todo = wardenCommand("resume", this.#host.files.folder);
       this.#notifier.held({ event: "held", dog, warrant, ...pause, todo }, notified);
     },
   };
+
+  #pausedBy({ by, why }: Pause): WardenEvent {
+    const todo = wardenCommand("resume", this.#host.files.folder);
+    return { kind: "paused", why: `by ${by}: ${why}; to go on: ${todo}` };
+  }
 
   #warn(what: string): void {
     this.#emit({ kind: "trouble", what });
@@ -364,10 +370,6 @@ export class Warden {
 /** A retry does not help. */
 function isLasting(error: unknown): boolean {
   return !isVivError(error) || error.code === "WRONG_STATE";
-}
-
-function pausedBy({ by, why }: Pause): WardenEvent {
-  return { kind: "paused", why: `by ${by}: ${why}; to go on: viv warden resume` };
 }
 
 export function newDance(dog: string, warrant: Warrant, now: number): Dance {

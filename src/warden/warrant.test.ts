@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import { isVivError } from "../base/errors.ts";
-import { OpenTargets, oneLine, parseWarrant, targetKey } from "./warrant.ts";
+import { OpenTargets, oneLine, parseWarrant, targetKey, type Warrant } from "./warrant.ts";
 
 const NOW = Date.parse("2026-01-07T20:15:00Z");
 
@@ -90,4 +90,14 @@ test("one open warrant for each target: by its identity where that is known, els
   expect(
     open.same(warrant("x", { ...worker, bound: { ...process, started: "2" } })),
   ).toBeUndefined();
+});
+
+test("without a server it is for the warden's own, and the same target as with that server", () => {
+  const [none, own, other] = [{}, { socket: "/tmp/own" }, { socket: "/tmp/other" }].map((given) =>
+    parseWarrant(JSON.stringify({ target: "a", ...given }), "w1", NOW),
+  ) as [Warrant, Warrant, Warrant];
+  expect(targetKey(none, "/tmp/own")).toBe(targetKey(own, "/tmp/own"));
+  expect(targetKey(none, "/tmp/own")).not.toBe(targetKey(other, "/tmp/own"));
+  expect(new OpenTargets([own], "/tmp/own").same(none)).toBe("w1");
+  expect(new OpenTargets([none]).same(own)).toBeUndefined();
 });

@@ -65,15 +65,15 @@ export interface Warrant {
   unasked?: Unasked;
   /** For how long a tool call counts as work, and a queued question waits for the turn to end. */
   patience_ms?: number;
-  /** The tmux server; null for the user's own. */
+  /** The tmux server; null for the warden's, or the user's own. */
   socket: string | null;
   /** Of a worker: its run. Of an agent: the state folder of its crew, or its pit. Absolute. */
   home: string | null;
 }
 
-/** A target by its name and place. */
-export function targetKey({ kind, target, socket, home }: Warrant): string {
-  return JSON.stringify([kind, target, kind === "tmux" ? socket : home]);
+/** A target by its name and place. `own`: `[warden] tmux_socket`, for warrants that name no server. */
+export function targetKey({ kind, target, socket, home }: Warrant, own?: string): string {
+  return JSON.stringify([kind, target, kind === "tmux" ? (socket ?? own) : home]);
 }
 
 /** A target by its identity, whatever its name. */
@@ -91,13 +91,15 @@ function identityOf(bound: Bound): string {
 export class OpenTargets {
   readonly #named = new Map<string, Warrant[]>();
   readonly #bound = new Map<string, string>();
+  readonly #own: string | undefined;
 
-  constructor(open: readonly Warrant[] = []) {
+  constructor(open: readonly Warrant[], own?: string) {
+    this.#own = own;
     for (const one of open) this.add(one);
   }
 
   add(warrant: Warrant): void {
-    const key = targetKey(warrant);
+    const key = targetKey(warrant, this.#own);
     this.#named.set(key, [...(this.#named.get(key) ?? []), warrant]);
     if (warrant.bound) this.#bound.set(identityOf(warrant.bound), warrant.id);
   }
@@ -105,7 +107,7 @@ export class OpenTargets {
   /** The id of the open warrant for this one's target. */
   same(warrant: Warrant): string | undefined {
     const { bound } = warrant;
-    const namesakes = this.#named.get(targetKey(warrant)) ?? [];
+    const namesakes = this.#named.get(targetKey(warrant, this.#own)) ?? [];
     const named = namesakes.find((one) => one.bound === null || bound === null);
     return (bound ? this.#bound.get(identityOf(bound)) : undefined) ?? named?.id;
   }

@@ -624,6 +624,9 @@ describe("the program", () => {
     [["help", "dog", "pool"], /^viv dog pool: status, allocate, release\n/],
     [["dog", "pool", "-h"], /^viv dog pool: status, allocate, release\n/],
     [["--run", "x", "ls", "-h"], /^viv ls: /],
+    [["--run", "x", "help", "ls"], /^viv ls: /],
+    [["--json", "dog", "pool", "status", "-h"], /^viv dog pool status: /],
+    [["dog", "pool", "--state", "x", "-h"], /^viv dog pool: status, allocate, release\n/],
   ])("%j is help", async (args, text) => {
     expect(await ok(args)).toMatch(text);
   });
@@ -632,6 +635,11 @@ describe("the program", () => {
     [["--json"], "--json needs a command: viv COMMAND --json"],
     [["--run", "x"], "--run needs a command: viv COMMAND --run x"],
     [["-r"], "-r needs a command"],
+    [
+      ["dog", "pool", "--state", "x"],
+      "viv dog pool needs a word before --state; there are: viv dog",
+    ],
+    [["dog", "--json"], "viv dog needs a word before --json; there are: viv dog pool status"],
     [["board", "claim"], "viv board claim needs a task: viv board claim SLUG"],
     [["crew", "pause"], "viv crew pause needs a member: viv crew pause NAME"],
     [["warrant", "show"], "viv warrant show needs a warrant: viv warrant show ID"],

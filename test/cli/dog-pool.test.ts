@@ -1,9 +1,9 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
-import { writeSeedPool } from "../warden/seed-files.ts";
+import { seedDance, writeSeedPool } from "../warden/seed-files.ts";
 import { cli } from "./support.ts";
 
 /** The seed's commands, on the seed's pool directory. */
@@ -55,15 +55,37 @@ it("shows the pool, its dances and its queue in the seed's words", async () => {
   ]);
 });
 
+it("gives no idle dog the name of a busy one", async () => {
+  const { folder, type } = seedPool({ GT_DOG_POOL_SIZE: "4" });
+  const third = seedDance("dog-4", "Slate", "evaluating", 0);
+  writeFileSync(join(folder, "active/dog-4.json"), JSON.stringify(third));
+  const names = (await type("dog status")).text.trim().split("\n");
+  expect(names.map((line) => line.split(":")[0]).sort()).toEqual([
+    ...["dog-123", "dog-4", "dog-456", "dog-5"],
+  ]);
+});
+
 it("assigns and releases by hand, by the warrant's id or the name of its file", async () => {
   const { folder, type } = seedPool();
   const { text } = await type("dog pool allocate warrant-abc");
   expect(text).toMatch(/^dog-\d{13} takes gt-abc \(witness-gastown\)\n/);
   expect(text).toContain(`viv warden up --state-dir ${folder}`);
   expect(readdirSync(join(folder, "warrants"))).toEqual(["warrant-def.json"]);
+  expect((await type("warrant show warrant-def.json")).text).toMatch(/^gt-def {2}queued/);
   expect((await type("dog pool allocate gt-def")).text).toContain("takes gt-def");
   expect((await type("dog warrants")).text).toBe("Pending Warrants: 0\n");
   expect((await type("dog pool release dog-123")).text).toContain("give gt-toast back (Toast)");
+});
+
+it("names this pool's folder in every command that it suggests", async () => {
+  const { folder, type } = seedPool();
+  await type("warden pause");
+  for (const line of ["dog pool status", "dog dances", "warden status"]) {
+    expect((await type(line)).text).toContain(`to go on: viv warden resume --state-dir ${folder}`);
+  }
+  expect((await type("dog pool allocate gt-abc")).text).toContain(`resume --state-dir ${folder}`);
+  expect((await type("dog pool release x")).text).toContain(`pool status --state-dir ${folder}`);
+  expect((await type("warrant show x")).text).toContain(`warrant ls --state-dir ${folder}`);
 });
 
 it("refuses a warrant while all dogs are busy", async () => {

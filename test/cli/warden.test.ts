@@ -155,7 +155,7 @@ describe("the queue", () => {
     const held = { since, why: "a storm", told_at: null };
     writeFileSync(path, JSON.stringify({ ...dance, state: "evaluating", held }));
     const dances = (await here.run("dog", "dances")).stdout;
-    expect(dances).toContain(`${dog} → x: Held before its execution; to go on: viv warden resume`);
+    expect(dances).toContain(`${dog} → x: Held before its execution\n`);
     expect(dances).toContain("paused: a storm; to go on: viv warden resume");
     const status = (await here.run("warden", "status")).stdout;
     expect(status).toContain(`${dog} holds the execution of x`);

@@ -4,6 +4,7 @@ import { counted } from "../../base/text.ts";
 import type { Command } from "../../operation/command.ts";
 import type { Stamped } from "../../operation/operation.ts";
 import { type Cell, plain, prose, type Term, table } from "../../operation/term.ts";
+import { wardenCommand } from "../folder.ts";
 import {
   alive,
   type WardenStatus,
@@ -13,7 +14,6 @@ import {
   wardenUp,
 } from "../operations/warden.ts";
 import type { WardenEvent } from "../warden-host.ts";
-import { upCommand } from "./warrants.ts";
 
 const names = { state: "state-dir" };
 
@@ -36,7 +36,7 @@ export const commands = {
       const { bold, dim, yellow, green } = term.color;
       const state = output.up
         ? green(`up, pid ${output.pid}, since ${output.since}`)
-        : yellow(`not up; start it: ${upCommand(output)}`);
+        : yellow(`not up; start it: ${wardenCommand("up", plain(output.state))}`);
       const timeouts = output.timeouts_ms.map((ms) => formatDuration(ms)).join(", ");
       return [
         `${bold("Warden:")} ${state} ${dim(`(${plain(output.state)})`)}`,
@@ -136,12 +136,12 @@ function eventText(event: WardenEvent, { red, yellow, green }: Term["color"]): s
   }
 }
 
-function pauseLines({ paused, held }: WardenStatus): string[] {
+function pauseLines({ paused, held, state }: WardenStatus): string[] {
   if (paused === null) return [];
   return [
     `paused by ${plain(paused.by)}: ${plain(paused.why)}`,
     ...held.map(({ dog, target }) => `  ${dog} holds the execution of ${plain(target)}`),
-    "  to go on: viv warden resume",
+    `  to go on: ${wardenCommand("resume", plain(state))}`,
   ];
 }
 

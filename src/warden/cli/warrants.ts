@@ -1,9 +1,9 @@
 import type * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
-import { quoted } from "../../base/text.ts";
 import type { Command } from "../../operation/command.ts";
 import { type Cell, plain, prose, type Term, table } from "../../operation/term.ts";
 import type { Dance, Receipt } from "../dance.ts";
+import { wardenCommand } from "../folder.ts";
 import {
   dogDances,
   dogStatus,
@@ -113,7 +113,13 @@ export const commands = {
         `${color.bold("Dog Pool:")} ${active}/${pool} active${waiting > 0 ? `, ${waiting} waiting` : ""}`,
         ...dogLines(status).map((line) => `  ${line}`),
         ...pausedLines(status, color),
-        ...(up ? [] : [color.yellow(`no warden is up here; start one: ${upCommand(status)}`)]),
+        ...(up
+          ? []
+          : [
+              color.yellow(
+                `no warden is up here; start one: ${wardenCommand("up", plain(status.state))}`,
+              ),
+            ]),
       ].join("\n");
     },
   },
@@ -212,25 +218,24 @@ function badLines({ bad }: WarrantQueue, { color }: Term): string[] {
   return bad.map(({ name, why }) => color.red(`${plain(name)}: ${plain(why)}`));
 }
 
-/** With its folder, so that the command starts the warden of this one. */
-export function upCommand({ state }: { state: string }): string {
-  return `viv warden up --state-dir ${quoted(plain(state))}`;
-}
-
 function withNotes(line: string, notes: readonly string[], color: Term["color"]): string {
   return [line, ...notes.map((note) => color.yellow(plain(note)))].join("\n");
 }
 
-function pausedLines({ paused }: Pick<PoolStatus, "paused">, { yellow }: Term["color"]): string[] {
-  return paused ? [yellow(`paused: ${plain(paused.why)}; to go on: viv warden resume`)] : [];
+type Paused = Pick<PoolStatus, "paused" | "state">;
+
+function pausedLines({ paused, state }: Paused, { yellow }: Term["color"]): string[] {
+  const todo = wardenCommand("resume", plain(state));
+  return paused ? [yellow(`paused: ${plain(paused.why)}; to go on: ${todo}`)] : [];
 }
 
 /** Idle dogs are numbered after the others: a dog has an id only as long as it has a warrant. */
 function dogLines({ dogs, idle }: PoolStatus): string[] {
-  return [
-    ...dogs.map((dog) => `${dog.dog}: ${danceWords(dog)}`),
-    ...Array.from({ length: idle }, (_, n) => `dog-${dogs.length + n + 1}: idle`),
-  ];
+  const lines = dogs.map((dog) => `${dog.dog}: ${danceWords(dog)}`);
+  for (let n = dogs.length + 1; lines.length < dogs.length + idle; n++) {
+    if (!dogs.some(({ dog }) => dog === `dog-${n}`)) lines.push(`dog-${n}: idle`);
+  }
+  return lines;
 }
 
 function danceWords({ state, target, attempt, seconds_left, held }: DanceView): string {
@@ -241,7 +246,7 @@ function danceWords({ state, target, attempt, seconds_left, held }: DanceView): 
 
 function stateWords({ state, attempt, attempts, seconds_left, held }: DanceView): string {
   if (state === "executing") return "Executing warrant";
-  if (held !== null) return "Held before its execution; to go on: viv warden resume";
+  if (held !== null) return "Held before its execution";
   const name = `${state.charAt(0).toUpperCase()}${state.slice(1)}`;
   const left = seconds_left === null ? "" : `, timeout in ${seconds_left}s`;
   return isAsking(state) ? `${name} (${attempt}/${attempts})${left}` : name;

@@ -61,10 +61,10 @@ export const dogDances = defineOperation({
   name: "dog dances",
   summary: "the running dances",
   input: only,
-  output: z.object({ dances: z.array(danceView), paused: wardenShape.paused }),
-  async run(context, { state }) {
-    const { dogs, paused } = await statusOf(context, state);
-    return { dances: dogs, paused };
+  output: z.object({ dances: z.array(danceView), paused: wardenShape.paused, state: z.string() }),
+  async run(context, given) {
+    const { dogs, paused, state } = await statusOf(context, given.state);
+    return { dances: dogs, paused, state };
   },
 });
 
@@ -119,7 +119,7 @@ export const poolRelease = defineOperation({
     const dance = dances.find(({ id }) => id === dog);
     if (dance === undefined) {
       const known = dances.map(({ id }) => id);
-      const hint = didYouMean(dog, known, "viv dog pool status");
+      const hint = didYouMean(dog, known, `viv dog pool status${place.stateWords}`);
       const message = `no dog ${JSON.stringify(dog.slice(0, 128))} is in a dance; ${hint}`;
       throw new VivError("WARRANT_NOT_FOUND", message, { dog });
     }

@@ -134,7 +134,7 @@ export type WarrantPlace =
   | { state: "withdrawn"; warrant: Warrant };
 
 /** By the warrant's id, its dog's, or the name of its file in the queue. */
-export function findWarrant({ files }: WardenPlace, id: string): WarrantPlace {
+export function findWarrant({ files, stateWords }: WardenPlace, id: string): WarrantPlace {
   // From the queue to a dance to its end: looked for in that order, it cannot slip through.
   const { warrants } = files.queued();
   const queued = warrants.find((one) => one.id === id) ?? files.warrantNamed(id);
@@ -149,7 +149,7 @@ export function findWarrant({ files }: WardenPlace, id: string): WarrantPlace {
   const withdrawn = files.withdrawn(id);
   if (withdrawn) return { state: "withdrawn", warrant: withdrawn };
   const known = [...warrants.map((one) => one.id), ...dances.map((one) => one.warrant.id)];
-  const hint = didYouMean(id, known, "viv warrant ls");
+  const hint = didYouMean(id, known, `viv warrant ls${stateWords}`);
   const message = `there is no warrant ${JSON.stringify(id.slice(0, 128))} in ${files.folder}; ${hint}`;
   throw new VivError("WARRANT_NOT_FOUND", message, { id });
 }

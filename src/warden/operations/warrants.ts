@@ -153,7 +153,7 @@ export const epitaph = defineOperation({
     const found = findWarrant(place, id);
     if (found.state !== "over" || !found.receipt) {
       const why = whyNoEpitaph(found);
-      const message = `${found.warrant.id} has no epitaph: ${why}; see: viv warrant show ${found.warrant.id}`;
+      const message = `${found.warrant.id} has no epitaph: ${why}; see: viv warrant show ${found.warrant.id}${place.stateWords}`;
       throw new VivError("WRONG_STATE", message, { id, state: found.state });
     }
     const text =
@@ -176,7 +176,7 @@ const fileInput = z.strictObject({
   ),
   patience: text("time a tool call counts as work (default: the warden's, 30m)"),
   watch: list("files whose growth is progress"),
-  socket: text("tmux socket (default: the user's)"),
+  socket: text("tmux socket (default: [warden] tmux_socket, or the user's)"),
   crew: text("the crew of --agent, by its state folder (default: the nearest .crew)"),
   force: flag("go on although a check refuses (the tmux server has no such session)"),
   state: stateFlag,
@@ -215,7 +215,7 @@ export const warrantFile = defineOperation({
       ...{ socket: null, home: null },
     };
     const { warrant, notes: bindNotes } = await boundNow(base, given, context, place);
-    const { filed, id } = await files.file(warrant);
+    const { filed, id } = await files.file(warrant, ownSocket(place));
     const notes = [
       ...(filed ? [] : [`${warrant.target} has an open warrant already`]),
       ...bindNotes,
@@ -283,9 +283,13 @@ function withBound(warrant: Warrant, found: BindResult, watch: readonly string[]
   return { warrant: { ...warrant, bound: found.bound, watch: all }, notes: [] };
 }
 
-function socketFor({ socket }: Input, { here, config }: WardenPlace): string | null {
-  if (socket !== undefined) return resolve(here.cwd, socket);
-  return config.tmuxSocket === undefined ? null : fromConfig(config.tmuxSocket, here);
+function socketFor({ socket }: Input, place: WardenPlace): string | null {
+  return socket === undefined ? (ownSocket(place) ?? null) : resolve(place.here.cwd, socket);
+}
+
+/** Of warrants that name no server. */
+function ownSocket({ here, config }: WardenPlace): string | undefined {
+  return config.tmuxSocket === undefined ? undefined : fromConfig(config.tmuxSocket, here);
 }
 
 async function resolved(

@@ -30,6 +30,8 @@ import {
 export interface SessionOptions {
   /** The warden's own: names the user's tmux server, and the pane that the warden runs in. */
   env?: Env;
+  /** The server of warrants that name none, if it is not the user's own. */
+  socket?: string;
   limitMs?: number;
   /** Has the answers of `viv alive`. */
   files?: Pick<WardenFiles, "answered">;
@@ -56,7 +58,7 @@ export async function findSessionSuspect(
 ): Promise<Found> {
   const { bound } = warrant;
   if (bound?.is === "process") return { is: "unknown", why: "it is bound to a process" };
-  const socket = bound?.socket ?? warrant.socket ?? defaultSocket(options.env);
+  const socket = bound?.socket ?? warrant.socket ?? options.socket ?? defaultSocket(options.env);
   const tmux = tmuxAt(socket, options);
   const found: Seen<{ bound: BoundSession }> = bound
     ? { is: "there", bound }

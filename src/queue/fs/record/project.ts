@@ -36,10 +36,15 @@ export function projectSoon(run: FsRun, now: number): void {
   }
   if (memo.projecting !== null) return; // it waits for its lock; the next completion looks again
   if (now - memo.projectionDueSince < Math.max(1000, 50 * memo.projectCost)) return;
-  const written = statIfThere(run.paths.status)?.mtimeMs ?? 0;
-  // Another worker did it within the second, and will again: it reads the ledger of us all.
-  if (Math.abs(Date.now() - written) < 1000) memo.projectionDueSince = now;
+  // Another worker did it, and will again: it reads the ledger of us all.
+  if (wasJustProjected(run)) memo.projectionDueSince = now;
   else projectInBackground(run);
+}
+
+/** Not by the time of status.json: swarm-lib's workers write that too, and know nothing of ours. */
+function wasJustProjected(run: FsRun): boolean {
+  const written = statIfThere(run.paths.projection)?.mtimeMs ?? 0;
+  return Math.abs(Date.now() - written) < 1000;
 }
 
 /**
@@ -74,8 +79,7 @@ export async function projectAtClose(run: FsRun, after: Afterwards): Promise<voi
     async () => {
       const stats = statIfThere(run.paths.status);
       if (!stats) return;
-      const recently = Date.now() - stats.mtimeMs < 1000;
-      if (stats.size > LARGE && recently && run.memo.registered.size === 0) return;
+      if (stats.size > LARGE && run.memo.registered.size === 0 && wasJustProjected(run)) return;
       await project(run, LOCK_SECONDS);
     },
   );
