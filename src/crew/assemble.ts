@@ -36,10 +36,12 @@ export interface CrewChoice {
   keeper: KeeperSettings;
 }
 
+/** `only`: the member that notices are about; else all. */
 export async function crewFor(
   { here, use }: Context,
   choice: CrewChoice,
   emit: (event: CrewEvent) => void,
+  only?: string,
 ): Promise<Crew> {
   const ports = await use(crewPort);
   const { file, state, isSingleton, port, mode } = choice;
@@ -57,7 +59,8 @@ export async function crewFor(
     take: () => ports.take(state),
     readManifest: () => {
       const read = isSingleton ? singleton(choice) : readManifest(file, ports);
-      return { ...read, log: [...read.log, ...noticesAbout(read.members, choice, ports)] };
+      const members = read.members.filter(({ name }) => only === undefined || name === only);
+      return { ...read, log: [...read.log, ...noticesAbout(members, choice, ports)] };
     },
     stampOf: (files) => files.map((one) => ports.stampOf(resolve(folder, one))).join(" "),
     watch: (act) => ports.watch([folder, join(state, "inbox")], act),
