@@ -59,8 +59,9 @@ export async function crewFor(
     take: () => ports.take(state),
     readManifest: () => {
       const read = isSingleton ? singleton(choice) : readManifest(file, ports);
-      const members = read.members.filter(({ name }) => only === undefined || name === only);
-      return { ...read, log: [...read.log, ...noticesAbout(members, choice, ports)] };
+      const one = read.members.filter(({ name }) => name === only);
+      if (only !== undefined) return { ...read, log: noticesAbout(one, choice, ports) };
+      return { ...read, log: [...read.log, ...noticesAbout(read.members, choice, ports)] };
     },
     stampOf: (files) => files.map((one) => ports.stampOf(resolve(folder, one))).join(" "),
     watch: (act) => ports.watch([folder, join(state, "inbox")], act),
