@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { breachesIn, changesBetween, changesOfMerge } from "./audit.ts";
+import { actorOf, breachesIn, changesBetween, changesOfMerge } from "./audit.ts";
 import { readBoard } from "./board.ts";
 
 const HEAD = "#+TODO: ASSIGNED RESEARCH WRITING EDIT | PUBLISHED KILLED\n";
@@ -14,8 +14,8 @@ function breaches(
   by: { author?: string; agent?: string } = {},
 ): string[] {
   const { changes, board } = changesBetween(HEAD + before, HEAD + after);
-  const commit = { subject, author: by.author ?? "ida", agent: by.agent ?? null };
-  return breachesIn(board, changes, commit, new Set(["moss", "wren"])).map(({ code }) => code);
+  const actor = actorOf({ author: "ida", agent: null, ...by }, new Set(["moss", "wren"]));
+  return breachesIn(board, changes, { subject, actor }).map(({ code }) => code);
 }
 
 describe("the protocol of a board", () => {
@@ -68,21 +68,28 @@ describe("the protocol of a board", () => {
     expect(breaches(own, task("WRITING", "wren", "a", "x\n"), "a person's word")).toEqual([]);
   });
 
-  it("is broken by a merge only with a claim that no parent has", () => {
-    const merged = (after: string, ...parents: string[]) => {
-      const { changes, board } = changesOfMerge(
-        parents.map((text) => HEAD + text),
-        HEAD + after,
-      );
-      const commit = { subject: "Merge branch 'x'", author: "ida", agent: null };
-      return breachesIn(board, changes, commit, new Set()).map(({ code }) => code);
+  it("is broken by a merge only with what no parent has, nor allows", () => {
+    const mergedBy = (actor: string | null, after: string, ...parents: string[]) => {
+      const texts = parents.map((text) => HEAD + text);
+      const { changes, board } = changesOfMerge(texts, HEAD + after, actor);
+      const subject = "Merge branch 'x'";
+      return breachesIn(board, changes, { subject, actor }).map(({ code }) => code);
     };
+    const merged = (...texts: [string, ...string[]]) => mergedBy(null, ...texts);
     const [moss, wren] = [task("RESEARCH", "moss"), task("RESEARCH", "wren")];
     expect(merged(moss, moss, wren)).toEqual([]);
     expect(merged(moss, moss, task("ASSIGNED"))).toEqual([]);
     expect(merged(moss + task("EDIT", "hale", "b"), moss, task("EDIT", "hale", "b"))).toEqual([]);
     expect(merged(wren, moss, task("ASSIGNED"))).toEqual(["taken_over", "untyped"]);
     expect(merged(moss, task("ASSIGNED"), "")).toEqual(["untyped"]);
+    const free = task("ASSIGNED");
+    expect(merged(task("PUBLISHED"), free, free)).toEqual(["not_claimed", "skipped"]);
+    expect(merged(task("WRITING"), moss, free)).toEqual([]); // moss, or whom moss told to
+    expect(mergedBy("hale", task("WRITING"), moss, wren)).toEqual(["not_holder"]);
+    expect(mergedBy("wren", task("WRITING"), moss, wren)).toEqual([]);
+    expect(mergedBy("wren", "", moss, moss)).toEqual(["foreign_edit"]);
+    expect(mergedBy("wren", "", moss, "")).toEqual([]);
+    expect(merged(free, moss, wren)).toEqual([]); // a person's decision
   });
 
   it("is judged by the differences, however little of the board is read", () => {

@@ -102,13 +102,20 @@ function textOf({ org }: Board, { heading }: BoardTask): string {
   return org.text.slice(heading.from, heading.end).trimEnd();
 }
 
+/** Null: a person. */
+export function actorOf(
+  { author, agent }: { author: string; agent: string | null },
+  agents: ReadonlySet<string>,
+): string | null {
+  return agent ?? (agents.has(author) ? author : null);
+}
+
 export function breachesIn(
   board: Board,
   changes: readonly TaskChange[],
-  commit: { subject: string; author: string; agent: string | null },
-  agents: ReadonlySet<string>,
+  commit: { subject: string; actor: string | null },
 ): Breach[] {
-  const actor = commit.agent ?? (agents.has(commit.author) ? commit.author : null);
+  const { actor } = commit;
   const found = changes.flatMap((change) => breachesOf(board, change, actor));
   const claimed = changes.flatMap((change) =>
     isClaim(change) && change.before && change.after ? [change.after] : [],
@@ -188,21 +195,30 @@ function isSkip(board: Board, before: BoardTask, after: BoardTask): boolean {
 }
 
 /**
- * What a merge changed itself: the tasks whose state and holder together are those of no parent. The
- * text may be joined from several. `before` is of the parent with the same holder, or with any.
+ * What a merge changed itself: the tasks whose state and holder together are those of no parent, and
+ * those that all parents have and it lacks. The text may be joined from several. `before` is of the
+ * parent from which the protocol allows the change, else with the same holder, else with any; for a
+ * claim no parent's claim is passed over.
  */
-export function changesOfMerge(parents: readonly string[], merged: string) {
+export function changesOfMerge(parents: readonly string[], merged: string, actor: string | null) {
   const board = readBoard(merged);
+  const later = bySlug(board);
   const earlier = parents.map((text) => bySlug(readBoard(text)));
-  const changes = [...bySlug(board).values()].flatMap((after): TaskChange[] => {
-    const befores = earlier.map((tasks) => tasks.get(after.slug) ?? null);
-    const isOld = befores.some((one) => one?.state === after.state && one.agent === after.agent);
+  const slugs = new Set([...later.keys(), ...(earlier[0]?.keys() ?? [])]);
+  const changes = [...slugs].flatMap((slug): TaskChange[] => {
+    const after = later.get(slug) ?? null;
+    const all = earlier.map((tasks) => tasks.get(slug) ?? null);
+    const isOld = all.some((one) => one?.state === after?.state && one?.agent === after?.agent);
     if (isOld) return [];
-    const before =
-      befores.find((one) => one?.agent === after.agent) ??
-      befores.find((one) => one?.agent) ??
-      befores.find((one) => one !== null) ??
-      null;
+    const befores = all.filter((one) => one !== null);
+    const toAfter = (before: BoardTask): TaskChange => ({ before, after, isTextChanged: false });
+    const same = befores.find(({ agent }) => agent === (after?.agent ?? null));
+    const held = befores.find(({ agent }) => agent !== null);
+    const isNewClaim = Boolean(after?.agent) && same === undefined;
+    const allowed = isNewClaim
+      ? undefined
+      : befores.find((before) => breachesOf(board, toAfter(before), actor).length === 0);
+    const before = allowed ?? same ?? held ?? befores[0] ?? null;
     return [{ before, after, isTextChanged: false }];
   });
   return { changes, board };

@@ -177,7 +177,7 @@ export const commands = {
   "board audit": {
     op: boardAudit,
     examples: [["viv board audit", "exit 1 when a commit broke the protocol"]],
-    human: ({ commits, claims, findings }: Output<typeof boardAudit>, { color }) => {
+    human: ({ commits, claims, findings, unseen }: Output<typeof boardAudit>, { color }) => {
       const result =
         findings.length === 0
           ? color.green("all by the protocol")
@@ -188,6 +188,7 @@ export const commands = {
             `${color.yellow(commit.slice(0, 7))} ${color.dim(at.slice(0, 10))} ${color.red(code)} ${plain(message)}`,
         ),
         `${counted(commits, "commit")}, ${counted(claims, "claim")}: ${result}`,
+        ...unseen.map((why) => color.yellow(`not audited: ${plain(why)}`)),
       ].join("\n");
     },
     exit: ({ findings }: Output<typeof boardAudit>) => (findings.length === 0 ? 0 : 1),

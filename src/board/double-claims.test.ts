@@ -74,3 +74,19 @@ test("is found exactly where neither claim is an ancestor of the other", () => {
     }),
   );
 });
+
+test("a task that was claimed a thousand times among merges is read at once", () => {
+  const graph: Record<string, string> = { m0: "" };
+  const claims: ClaimCommit[] = [];
+  for (let i = 1; i <= 1000; i++) {
+    Object.assign(graph, {
+      [`a${i}`]: `m${i - 1}`,
+      [`b${i}`]: `m${i - 1}`,
+      [`m${i}`]: `a${i} b${i}`,
+    });
+    claims.push(claim(`a${i}`, i % 2 === 0 ? "moss" : "wren"));
+  }
+  const began = performance.now();
+  expect(found(graph, claims)).toEqual([]);
+  expect(performance.now() - began).toBeLessThan(1500);
+});

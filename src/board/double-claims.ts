@@ -39,8 +39,10 @@ export function doubleClaims(
   const bySlug = new Map<string, Claim[]>();
   for (const claim of claims) {
     const at = places.get(claim.commit);
-    const own = bySlug.get(claim.slug) ?? [];
-    if (at !== undefined) bySlug.set(claim.slug, [...own, { ...claim, at }]);
+    if (at === undefined) continue;
+    const own = bySlug.get(claim.slug);
+    if (own) own.push({ ...claim, at });
+    else bySlug.set(claim.slug, [{ ...claim, at }]);
   }
   return [...bySlug.values()].flatMap((own) => doubleClaimsOf(own, nodes, parents));
 }
@@ -51,21 +53,11 @@ function doubleClaimsOf(
   parents: readonly number[][],
 ): DoubleClaim[] {
   if (new Set(claims.map(({ agent }) => agent)).size < 2) return [];
-  const first = Math.min(...claims.map(({ at }) => at));
-  /** The origins of the claims that each claim could see. */
-  const seen = claims.map(({ at }) => {
-    const before = ancestorsOf(at, first, parents);
-    return new Set(claims.filter((one) => before.has(one.at)).map(({ origin }) => origin));
-  });
-  const knows = (a: number, b: number) =>
-    claims.some(
-      ({ origin }, i) =>
-        origin === claims[a]?.origin && seen[i]?.has(claims[b]?.origin as string) === true,
-    );
+  const knows = knowledgeOf(claims, parents);
   const found = new Map<string, DoubleClaim>();
-  for (const [a, one] of claims.entries()) {
-    for (const [b, other] of claims.slice(0, a).entries()) {
-      if (one.agent === other.agent || knows(a, b) || knows(b, a)) continue;
+  for (const [i, one] of claims.entries()) {
+    for (const other of claims.slice(0, i)) {
+      if (one.agent === other.agent || knows(one, other) || knows(other, one)) continue;
       const commit = joinOf(one.at, other.at, nodes, parents);
       const known = found.get(commit)?.claims ?? [];
       const all = [other, one].filter(({ agent }) => !known.some((claim) => claim.agent === agent));
@@ -75,18 +67,33 @@ function doubleClaimsOf(
   return [...found.values()];
 }
 
-/** The places of all ancestors from `first` on. */
-function ancestorsOf(at: number, first: number, parents: readonly number[][]): Set<number> {
-  const found = new Set<number>();
-  const open = [at];
-  for (let next = open.pop(); next !== undefined; next = open.pop()) {
-    for (const parent of parents[next] ?? []) {
-      if (parent < first || found.has(parent)) continue;
-      found.add(parent);
-      open.push(parent);
+/** Whether one claim, or a copy of it, was made with another, or a copy of that, in its history. */
+function knowledgeOf(
+  claims: readonly Claim[],
+  parents: readonly number[][],
+): (one: Claim, other: Claim) => boolean {
+  const bits = new Map(
+    [...new Set(claims.map(({ origin }) => origin))].map((one, i) => [one, 1n << BigInt(i)]),
+  );
+  const bitOf = ({ origin }: Claim) => bits.get(origin) as bigint;
+  const places = claims.map(({ at }) => at).sort((a, b) => a - b);
+  const [first = 0, last = 0] = [places[0], places.at(-1)];
+  const made = new Map<number, bigint>();
+  for (const claim of claims) made.set(claim.at, (made.get(claim.at) ?? 0n) | bitOf(claim));
+  /** Of each commit from the first claim to the last: the claims in its history, without its own. */
+  const seen: bigint[] = [];
+  for (let at = first; at <= last; at++) {
+    let all = 0n;
+    for (const parent of parents[at] ?? []) {
+      if (parent >= first) all |= (seen[parent - first] ?? 0n) | (made.get(parent) ?? 0n);
     }
+    seen.push(all);
   }
-  return found;
+  const known = new Map<string, bigint>();
+  for (const { origin, at } of claims) {
+    known.set(origin, (known.get(origin) ?? 0n) | (seen[at - first] ?? 0n));
+  }
+  return (one, other) => ((known.get(one.origin) ?? 0n) & bitOf(other)) !== 0n;
 }
 
 /** The first commit that has both in its history; the last one of all if there is none. */

@@ -1,6 +1,9 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { VivError } from "../base/errors.ts";
 import { askGit, gitBytes, lastWord } from "../platform/git/git.ts";
 import {
+  actorOf,
   type Breach,
   breachesIn,
   changesBetween,
@@ -102,6 +105,7 @@ const AT_ONCE = 32;
 async function* stepsOf(checkout: BoardCheckout, all: readonly HistoryEntry[]) {
   const history = all.filter(({ isChange }) => isChange);
   const agents = new Set<string>();
+  const edge = edgeOf(checkout);
   for (let from = 0; from < history.length; from += AT_ONCE) {
     const entries = history.slice(from, from + AT_ONCE);
     const oids = entries.flatMap(({ before, after }) => [...before, ...(after ? [after] : [])]);
@@ -115,12 +119,14 @@ async function* stepsOf(checkout: BoardCheckout, all: readonly HistoryEntry[]) {
       if (after === null || before.includes(null)) continue;
       const isMerge = before.length > 1;
       const { changes, board } = isMerge
-        ? changesOfMerge(before as string[], after)
+        ? changesOfMerge(before as string[], after, actorOf(entry, agents))
         : changesBetween(before[0] ?? "", after);
       const named = changes.flatMap((change) => [change.before?.agent, change.after?.agent]);
       for (const name of [...named, entry.agent]) if (name) agents.add(name);
-      const judged = isMerge ? changes.filter(isClaim) : changes;
-      yield { entry, changes, breaches: breachesIn(board, judged, entry, agents) };
+      // What is there at the edge of a shallow clone was done by commits that it lacks.
+      if (edge.has(entry.commit)) continue;
+      const by = { subject: entry.subject, actor: actorOf(entry, agents) };
+      yield { entry, changes, breaches: breachesIn(board, changes, by) };
     }
   }
 }
@@ -140,7 +146,37 @@ export async function auditBoard(checkout: BoardCheckout) {
     const joined = entries.get(double.commit) as HistoryEntry;
     findings.push({ ...breachBy(double), ...aboutCommit(joined) });
   }
-  return { commits, claims: claims.length, findings };
+  const unseen = await unseenBefore(checkout, history);
+  return { commits, claims: claims.length, findings, unseen };
+}
+
+/** The commits of a shallow clone whose parents it lacks. */
+function edgeOf({ commonDir }: BoardCheckout): ReadonlySet<string> {
+  const file = join(commonDir, "shallow");
+  return new Set(existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : []);
+}
+
+/** Where this history does not go back to the board's beginning: why. */
+async function unseenBefore(checkout: BoardCheckout, history: readonly HistoryEntry[]) {
+  const edge = edgeOf(checkout);
+  const unseen = history.some(({ commit }) => edge.has(commit))
+    ? ["this clone is shallow, older commits are not in it: git fetch --unshallow"]
+    : [];
+  const added = history.filter(({ isChange, before, after }) => isChange && !before[0] && after);
+  const args = ["-c", "core.quotePath=false", "diff-tree", "--stdin", "-r", "-M"];
+  const { stdout } = await askGit([...args, "--diff-filter=R", "--name-status"], {
+    cwd: checkout.top,
+    stdin: added.map(({ commit }) => `${commit}\n`).join(""),
+  });
+  let commit = "";
+  for (const line of stdout.toString("utf8").split("\n")) {
+    const [status = "", old, path] = line.split("\t");
+    if (old === undefined) commit = status;
+    else if (path === checkout.path) {
+      unseen.push(`before ${commit.slice(0, 7)} it was ${old}, whose history is not read`);
+    }
+  }
+  return unseen;
 }
 
 function claimIn({ after }: TaskChange, { commit, author, at, subject }: HistoryEntry) {

@@ -43,10 +43,21 @@ export async function initBoard(
       `${underWay} is under way in ${checkout.top}; finish it first.`,
     );
   }
+  const isOld = await isCommitted(checkout);
+  if (!isOld && (await isIgnored(checkout))) {
+    throw unusable(`git ignores ${file}, and claims are commits; take it out of .gitignore.`, {
+      file,
+    });
+  }
   const isNew = wasMade(checkout.file, text);
   const board = readBoard(decodeBoard(readFileSync(checkout.file)).text);
   assertWhole(board, checkout.file);
-  const commit = (await isCommitted(checkout)) ? null : await commitFile(checkout, agent);
+  if (board.tasks.length === 0 && !board.org.keywords.some(({ name }) => /TODO$/.test(name))) {
+    throw unusable(`${file} is there and is no board: it has no #+TODO: line and no task.`, {
+      file,
+    });
+  }
+  const commit = isOld || (await isCommitted(checkout)) ? null : await commitFile(checkout, agent);
   return { file: checkout.file, states: statesOf(board.org), isNew, commit };
 }
 
@@ -75,6 +86,10 @@ function wasMade(file: string, text: string): boolean {
 
 async function isCommitted({ top, path }: BoardCheckout): Promise<boolean> {
   return (await askGit(["cat-file", "-e", `HEAD:${path}`], { cwd: top })).status === 0;
+}
+
+async function isIgnored({ top, path }: BoardCheckout): Promise<boolean> {
+  return (await askGit(["check-ignore", "-q", "--", path], { cwd: top })).status === 0;
 }
 
 /** That file alone, also as the first commit of a repository. Nothing is signed, and no hooks run. */

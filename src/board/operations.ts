@@ -298,6 +298,8 @@ export const boardAudit = defineOperation({
         ...commit,
       }),
     ),
+    /** Earlier parts of its history that were not audited, with the reason. */
+    unseen: z.array(z.string()),
   }),
   async run(context, given) {
     const checkout = await findCheckout(given.board, context.here);

@@ -253,7 +253,7 @@ it.each([
   ["https://news.example:443", false],
   ["https://user@news.example", false],
   ["*", false],
-  ["https://*.news.example/", false],
+  ["https://*.news.example", false],
   ["null", false],
   ["news.example", false],
   ["ftp://news.example", false],

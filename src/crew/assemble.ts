@@ -36,10 +36,12 @@ export interface CrewChoice {
   keeper: KeeperSettings;
 }
 
+/** `only`: the member that notices are about; else all. */
 export async function crewFor(
   { here, use }: Context,
   choice: CrewChoice,
   emit: (event: CrewEvent) => void,
+  only?: string,
 ): Promise<Crew> {
   const ports = await use(crewPort);
   const { file, state, isSingleton, port, mode } = choice;
@@ -57,6 +59,8 @@ export async function crewFor(
     take: () => ports.take(state),
     readManifest: () => {
       const read = isSingleton ? singleton(choice) : readManifest(file, ports);
+      const one = read.members.filter(({ name }) => name === only);
+      if (only !== undefined) return { ...read, log: noticesAbout(one, choice, ports) };
       return { ...read, log: [...read.log, ...noticesAbout(read.members, choice, ports)] };
     },
     stampOf: (files) => files.map((one) => ports.stampOf(resolve(folder, one))).join(" "),

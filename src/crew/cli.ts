@@ -6,7 +6,6 @@ import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { type Cell, plain, prose, type Term, table } from "../operation/term.ts";
 import type { CrewEvent } from "./crew-ports.ts";
-import type { CrewLine } from "./member-status.ts";
 import {
   crewPause,
   crewPs,
@@ -16,6 +15,7 @@ import {
   crewUp,
   keeperUp,
   type Ticked,
+  type TickLine,
 } from "./operations.ts";
 
 export function crewView(term: Term) {
@@ -168,7 +168,8 @@ export const commands = {
     ...forMember,
     examples: [["viv crew tick moss", "run one tick now and follow it; skips RUN-IF"]],
     view: ({ color }) => ({
-      event: (line: CrewLine | Ticked) => {
+      event: (line: TickLine) => {
+        if ("notice" in line) return color.yellow(plain(line.notice));
         if ("tool" in line) return `${color.cyan(plain(line.tool))} ${plain(line.target)}`;
         if ("thought" in line) return plain(line.thought);
         if (!("name" in line)) return null;

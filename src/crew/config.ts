@@ -83,6 +83,6 @@ function durationFrom(value: unknown): number | undefined {
 
 /** As a browser sends it: a scheme, a host, a port unless it is the usual one; nothing behind. */
 export function isOrigin(text: string): boolean {
-  const url = /^https?:\/\/[^/]+$/.test(text) && URL.canParse(text) ? new URL(text) : null;
+  const url = /^https?:\/\/[^/*]+$/.test(text) && URL.canParse(text) ? new URL(text) : null;
   return url !== null && url.origin === text;
 }

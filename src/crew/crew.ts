@@ -86,7 +86,6 @@ export class Crew {
   /** Until it is stopped. Rejects when another supervisor has the state folder, or the manifest has no members. */
   async run(): Promise<void> {
     await this.take();
-    await this.#hide();
     const server = await this.#host.serve?.();
     try {
       await this.begin(server?.port);
@@ -99,9 +98,9 @@ export class Crew {
   }
 
   /** Clocks and logs of a crew are no part of the repository that it works in. */
-  async #hide(): Promise<void> {
+  async #hide(hide: NonNullable<CrewHost["hide"]>): Promise<void> {
     try {
-      const added = await this.#host.hide?.();
+      const added = await hide();
       if (!added) return;
       const text = `git ignores the crew's state from now on: ${added.line} was added to ${added.file}`;
       this.#host.emit({ kind: "log", text });
@@ -125,13 +124,15 @@ export class Crew {
     this.#host.files.writeHolder(holder);
   }
 
-  /** Asynchronous only where runs of an earlier supervisor are left. */
+  /** Asynchronous only where git is asked, or runs of an earlier supervisor are left. */
   async begin(port?: number): Promise<void> {
     if (this.#stopping) return;
     const host = this.#host;
     const { manifest } = this.#settings;
     this.#stamp = host.stampOf([manifest]);
     this.#entries = this.#readEntries();
+    // Not before: a crew that is refused changes nothing in the repository.
+    if (host.hide) await this.#hide(host.hide);
     for (const left of this.#leftovers()) await this.#endLeftover(left);
     if (this.#stopping) return;
     // A stop request to an earlier crew must not stop this one.

@@ -224,15 +224,21 @@ export type Ticked = z.output<typeof ticked>;
 const LOOK_MS = 100;
 
 /** By the crew that runs, or else right here. */
+interface Notice {
+  notice: string;
+}
+
+export type TickLine = CrewLine | Notice | Ticked;
+
 export const crewTick = defineStream({
   name: "crew tick",
   summary: "run one tick of a member now, regardless of its schedule",
   input: z.strictObject({ name, state }),
-  /** Its steps as they come, and at last the result. */
-  event: z.looseObject({}) as unknown as z.ZodMiniType<CrewLine | Ticked>,
+  /** Notices where no crew runs, whose log has them; its steps as they come; at last the result. */
+  event: z.looseObject({}) as unknown as z.ZodMiniType<TickLine>,
   output: ticked,
   stream: (context, given) =>
-    eventsOf<CrewLine | Ticked, Ticked>(async (emit) => {
+    eventsOf<TickLine, Ticked>(async (emit) => {
       const result = await watchTick(context, given, emit);
       emit(result);
       return result;
@@ -242,7 +248,7 @@ export const crewTick = defineStream({
 async function watchTick(
   context: Context,
   given: { name: string; state?: string },
-  onLine: (line: CrewLine) => void,
+  onLine: (line: TickLine) => void,
 ): Promise<Ticked> {
   const { name } = given;
   const { ask, ports, state, files } = await findCrew(context, given.state);
@@ -264,7 +270,7 @@ async function watchTick(
   try {
     const end = ask
       ? await ask({ cmd: "tick", name }, context.signal)
-      : await tickHere(context, state, name);
+      : await tickHere(context, state, name, onLine);
     look();
     return { name, outcome: end.outcome ?? null, state: end.state ?? "", note: end.note ?? "" };
   } finally {
@@ -272,8 +278,17 @@ async function watchTick(
   }
 }
 
-async function tickHere(context: Context, state: string, name: string) {
-  const crew = await crewFor(context, await chooseAgain(context, state), () => {});
+async function tickHere(
+  context: Context,
+  state: string,
+  name: string,
+  onNotice: (notice: Notice) => void,
+) {
+  const tell = (event: CrewEvent) => {
+    if (event.kind === "log") onNotice({ notice: event.text });
+    else if (event.kind === "trouble") onNotice({ notice: event.message });
+  };
+  const crew = await crewFor(context, await chooseAgain(context, state), tell, name);
   context.signal.addEventListener("abort", () => void crew.stopNow());
   if (context.signal.aborted) void crew.stopNow();
   return crew.tickAlone(name);

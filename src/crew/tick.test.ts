@@ -145,6 +145,31 @@ test.each([
   ["Fixed the def: it now ends with\n> NO-WORK: nothing to do", null],
   ["The answer of moss was\n`NO-WORK: nothing`", null],
   ["Done.\nNO-WORKING day tomorrow", null],
+  // Idle, in other words.
+  ["- NO-WORK: nothing is ASSIGNED", "- NO-WORK: nothing is ASSIGNED"],
+  ["`NO-WORK`: nothing", "`NO-WORK`: nothing"],
+  ["```text\nno-work: nothing\n```", "no-work: nothing"],
+  [
+    "Good morning!\n\nNO-WORK, as all is claimed. I look again later.",
+    "NO-WORK, as all is claimed. I look again later.",
+  ],
+  ["Hallo,\nNO-WORK: nichts zu tun", "NO-WORK: nichts zu tun"],
+  [
+    "I checked the board.\nNothing is ASSIGNED.\nNo drafts either.\n\nNO\u2011WORK (all claimed)\n\nSee you.",
+    "NO\u2011WORK (all claimed)",
+  ],
+  // Work, whatever the verb, the language and the form.
+  ["**NO-WORK** handling in tick.ts is fixed.", null],
+  ["## NO-WORK detection rewritten\n\nAdded tests.", null],
+  ["NO-WORKING was the title; I fixed it", null],
+  ["Finished the article.\nNO-WORK: nothing else is ASSIGNED", null],
+  ["hello-world → WRITING\nNO-WORK: nothing else", null],
+  ["All tests pass; hello-world is in EDIT.\nNO-WORK: nothing else", null],
+  ["1. Published hello-world\nNO-WORK: nothing else", null],
+  ["I looked at the board and drafted a.\nNO-WORK: nothing else", null],
+  ["Ich habe den Artikel geschrieben.\nNO-WORK: sonst nichts", null],
+  ["J'ai fini l'article.\nNO-WORK: rien d'autre", null],
+  ["- NO-WORK: nothing in EDIT\n- Published hello-world", null],
 ])("%j reports that there was nothing to do: %j", (text, expected) =>
   expect(noWorkIn(text)).toBe(expected),
 );

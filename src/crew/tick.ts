@@ -83,23 +83,42 @@ function pauseAfter({ outcome, baseMs, streak, crashes }: EndedTick): number {
   }
 }
 
-/** At the beginning of a line, plain or emphasised: a quotation within a sentence is none. */
-const NO_WORK_LINE = /^[#*_\s]*NO-WORK[*_]*(?:\s*[:.]|\s+[—–-]\s|\s*$)/i;
-/** A line that reports work: then NO-WORK is about something else. */
-const WORK_LINE =
-  /^[-*\s]*(?:[\w-]+:\s+)?(?:I(?:['’]ve| have)? )?(?:wrote|written|committed|advanced|published|bounced|opened|fixed|added|merged|created|updated|removed|pushed|researched|edited|implemented)\b/i;
+/** At the beginning of a line, plain, emphasised or as a list item: elsewhere it is a quotation. */
+const NO_WORK_LINE =
+  /^(?:[#*_`\s-]|\d+[.)]\s)*NO[-\u2010\u2011]WORK[*_`]*(?:\s*[:.,;!(]|\s+[—–-]\s|\s*$)/iu;
+/** Lines that may stand before it: a greeting, a title, where was looked, that nothing is there. */
+const IDLE_LINES = [
+  /^(?:hi|hello|hey|hallo|good (?:morning|day|afternoon|evening)|okay|understood|thanks)\b.{0,20}$/i,
+  /^(?:summary|status|result|report|update|final (?:answer|report|text))[:*_\s]*$/i,
+  /^(?:I(?:['’]ve| have)? )?(?:just )?(?:looked|checked|read|scanned|reviewed|inspected)\b/i,
+  /^(?:I(?:['’]ll| will) |let me )?(?:first )?(?:look|check|read|scan|review|inspect)(?:ing)?\b/i,
+  /^(?:there(?:['’]s| is| are) |I (?:found|see|have) |(?:the|my) (?:board|queue|inbox) (?:has|is) )?(?:nothing|none|empty)\b/i,
+  /^(?:there(?:['’]s| is| are) |I (?:found|see|have) )?no (?:[\w-]+ ){0,3}(?:tasks?|stor(?:y|ies)|work|items?|leads?|drafts?|assignments?|changes?)\b/i,
+  /^already up to date\b/i,
+];
+/** Something was done, or may have been: a verb of the past (a state is in capitals), or an arrow. */
+const WORK =
+  /\b[A-Z]?[a-z]+ed\b|\b(?:[Ww]rote|[Ww]ritten|did|[Dd]one|[Mm]ade|[Bb]uilt|[Ss]ent|[Rr]an|[Tt]ook)\b|→|->/;
+const NO_WORK_VERBS =
+  /\b(?:un)?(?:looked|checked|scanned|reviewed|inspected|claimed|assigned|blocked|parked|need|changed)\b/gi;
 
 /**
  * The line in which the last text of a run reports that there was nothing to do; null: it does not.
- * The text begins with NO-WORK; or that is its last line, or stands behind a single opening line, and
- * no other line reports work. Within a longer report it is a quotation.
+ * The text begins with NO-WORK; or a line does, only lines that are known to report nothing stand
+ * before it, and no other line may report work. In doubt there was work: that costs one tick at the
+ * usual time, while the other mistake keeps work waiting.
  */
 export function noWorkIn(text: string): string | null {
-  const lines = text.split("\n").flatMap((line) => line.trim() || []);
-  if (/^[#*_\s]*NO-WORK/i.test(lines[0] ?? "")) return lines[0] as string;
-  const found = [lines[1], lines.at(-1)].find((line) => NO_WORK_LINE.test(line ?? ""));
-  const isReport = lines.some((line) => line !== found && WORK_LINE.test(line));
-  return found === undefined || isReport ? null : found;
+  const all = text.split("\n").flatMap((line) => line.trim() || []);
+  const isFenced = [all[0], all.at(-1)].every((line) => /^```\w*$/.test(line ?? ""));
+  const lines = isFenced ? all.slice(1, -1) : all;
+  if (/^NO[-\u2010\u2011]WORK(?!\w)/i.test(lines[0] ?? "")) return lines[0] as string;
+  const at = lines.findIndex((line) => NO_WORK_LINE.test(line));
+  const isIdle = (line: string) =>
+    IDLE_LINES.some((one) => one.test(line.replace(/^[#*_\s-]+/, "")));
+  const isWork = (line: string) => WORK.test(line.replace(NO_WORK_VERBS, ""));
+  if (at === -1 || !lines.slice(0, at).every(isIdle)) return null;
+  return lines.some((line, i) => i !== at && isWork(line)) ? null : (lines[at] as string);
 }
 
 /** Ten digits are seconds until 2286; as milliseconds they would be a day of 1970. */

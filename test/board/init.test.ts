@@ -91,6 +91,19 @@ describe("viv board init", () => {
     expect(existsSync(join(folder, "board.org"))).toBe(false);
   });
 
+  it("commits no file that is no board, and makes none that git ignores", async () => {
+    const repo = new Repository(null);
+    const around = { cwd: repo.top };
+    writeFileSync(join(repo.top, "notes.org"), "* a thought\n");
+    writeFileSync(join(repo.top, ".gitignore"), "board.org\n");
+    const notes = await cli(["board", "init", "--board=notes.org"], around);
+    expect(notes).toMatchObject({ status: 5, stderr: expect.stringContaining("is no board") });
+    const ignored = await cli(["board", "init"], around);
+    expect(ignored).toMatchObject({ status: 5, stderr: expect.stringContaining("git ignores") });
+    expect(existsSync(repo.board)).toBe(false);
+    expect(repo.git("status", "--porcelain")).toBe("?? .gitignore\n?? notes.org");
+  });
+
   it("of many at once makes one commit", async () => {
     const repo = new Repository(null);
     await Promise.all(Array.from({ length: 5 }, () => ok(["board", "init"], { cwd: repo.top })));

@@ -5,6 +5,7 @@ import { Repository } from "./support.ts";
 /** What `viv board audit` finds in histories of several clones, however their sides were joined. */
 
 interface Audit {
+  unseen: string[];
   commits: number;
   claims: number;
   findings: { code: string; slug: string; message: string; commit: string; subject: string }[];
@@ -116,6 +117,50 @@ describe("a task that two clones claimed", () => {
       { code: "taken_over", slug: "hello-world" },
       { code: "untyped", slug: "hello-world" },
     ]);
+  });
+});
+
+it("finds what a merge changed by itself", async () => {
+  const repo = new Repository();
+  repo.git("checkout", "-q", "-b", "side");
+  await claim(repo, "second", "wren");
+  repo.git("checkout", "-q", "main");
+  await claim(repo, "hello-world", "moss");
+  repo.git("merge", "-q", "--no-commit", "side");
+  repo.write(repo.read().replace("EDIT third", "WRITING third").replace(":AGENT: hale\n", ""));
+  repo.commit("Merge branch 'side'", "moss");
+  expect((await audit(repo)).findings).toMatchObject([{ code: "not_holder", commit: repo.head }]);
+});
+
+describe("a history that is not whole", () => {
+  it("is named in a shallow clone, whose edge is no commit of this board", async () => {
+    const origin = new Repository();
+    await claim(origin, "hello-world", "moss");
+    await advance(origin, "hello-world", "moss");
+    origin.git("checkout", "-q", "-b", "side", "HEAD~1");
+    origin.git("commit", "-q", "--allow-empty", "-m", "other work");
+    origin.git("checkout", "-q", "main");
+    await claim(origin, "hello-world", "wren");
+    origin.git("merge", "-q", "--no-ff", "-m", "side", "side");
+    expect(await audit(origin)).toMatchObject({ findings: [], unseen: [] });
+    const clone = new Repository(null);
+    clone.git("pull", "-q", "--depth", "2", `file://${origin.top}`, "main");
+    const cut = await audit(clone);
+    expect(cut).toMatchObject({ commits: 0, claims: 0, findings: [] });
+    expect(cut.unseen).toEqual([expect.stringContaining("shallow")]);
+  });
+
+  it("is named after a rename", async () => {
+    const repo = new Repository();
+    await claim(repo, "hello-world", "moss");
+    repo.git("mv", "board.org", "plan.org");
+    repo.commit("desk: another name");
+    const { stdout, status } = await cli(["board", "audit", "--board=plan.org"], { cwd: repo.top });
+    expect(status).toBe(0);
+    const at = repo.head.slice(0, 7);
+    expect(stdout).toContain(
+      `not audited: before ${at} it was board.org, whose history is not read`,
+    );
   });
 });
 

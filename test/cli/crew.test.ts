@@ -227,11 +227,15 @@ describe("viv crew up", () => {
   it("is refused without a member that has a def", () => {
     const crew = new CrewFolder();
     crew.write("empty.org", "* moss\n");
+    execFileSync("git", ["init", "-q"], { cwd: crew.folder });
+    const exclude = join(crew.folder, ".git/info/exclude");
+    const before = existsSync(exclude) && readFileSync(exclude, "utf8");
     const said = crew.viv("crew", "up", "empty.org");
     expect([said.status, said.stderr]).toEqual([
       2,
       expect.stringContaining("no member with a def"),
     ]);
+    expect(existsSync(exclude) && readFileSync(exclude, "utf8")).toBe(before);
   });
 });
 
@@ -669,6 +673,9 @@ describe("the seed's manifest", () => {
       up.child.kill("SIGTERM");
       await up.end();
     }
+    const tick = crew.viv("crew", "tick", "moss").stdout;
+    expect(tick.match(/runs in plan mode/g)).toHaveLength(1);
+    expect(tick).toMatch(/^\S+crew\.org:7: moss runs in plan mode.*: :MODE: edit\n/);
   });
 
   it("says at the start that claude is missing, and goes on when it appears", async () => {
