@@ -53,8 +53,9 @@ with one name cannot be told apart.
    directory. If it takes long, \`touch claimed/snake-2.F.md\` now and then: a claim that nothing
    happens to for half an hour is given to another snake.
 4. **Regurgitate.** Write what you did to \`done/F.result.md\`, and only when it is complete
-   \`mv claimed/snake-2.F.md done/F.md\` (or remove it: \`rm claimed/snake-2.F.md\`). Too big for one sitting? Cut it up: write new files to food/, each
-   with the next free number, \`tossed-by: snake-2\` and \`part-of: F\`, and name them in the result.
+   \`mv claimed/snake-2.F.md done/F.md\` (or remove it: \`rm claimed/snake-2.F.md\`). Too big for
+   one sitting? Cut it up: write new files to food/, each with the next free number,
+   \`tossed-by: snake-2\` and \`part-of: F\`, and name them in the result.
 5. **Excrete.** Put your log into \`waste/snake-2-<time>.log\`.
 6. **Choke.** The same failure three times in a row? Write what failed and what you tried to
    \`scraps/choke-F-snake-2.md\`, then \`mv -n claimed/snake-2.F.md food/F.md\` and take something else.
