@@ -118,6 +118,7 @@ export function isNoWorkerLeft(note: string): boolean {
 }
 
 export function describeChoke({ worker, workers, note: own }: Choke, note = own): string {
-  const by = workers.length === 1 ? ` with ${worker}` : `, the last time with ${worker}`;
+  const name = worker === "?" ? "a worker that was not seen" : worker;
+  const by = workers.length === 1 ? ` with ${name}` : `, the last time with ${name}`;
   return `choked: three times the same failure${by}${note ? ` (${note})` : ""}`;
 }

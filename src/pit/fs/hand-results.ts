@@ -29,8 +29,8 @@ import { notProjectedYet } from "../../queue/fs/record/project.ts";
 import { completedTasks } from "../../queue/fs/record/status-file.ts";
 import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
-import { numberOf, resultIdOf, resultName, unprovenName } from "../food-names.ts";
-import type { HandResult } from "../pit-store.ts";
+import { NOBODY, numberOf, resultIdOf, resultName, unprovenName } from "../food-names.ts";
+import { type HandResult, PROVER } from "../pit-store.ts";
 import { restoreTo, snakeOf } from "./hand-claims.ts";
 import { reserveNumber } from "./numbers.ts";
 
@@ -141,13 +141,15 @@ function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[
   return results;
 }
 
-function judgeResult(run: FsRun, id: string): HandResult | null {
+function judgeResult(run: FsRun, id: string): (HandResult & { isOlder?: boolean }) | null {
   const stats = statIfThere(`${run.paths.state.done}/${resultName(id)}`);
   if (!stats?.isFile()) return null;
   // Its writer may date it freely: a date in the future is no reason to wait for it.
   const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
   const place = locate(run, id);
-  const snake = place?.worker ?? snakeOf(run, id);
+  const holder = place?.worker;
+  const isNone = holder === undefined || holder === NOBODY || holder.startsWith(PROVER);
+  const snake = isNone ? snakeOf(run, id) : holder;
   if (place === null) {
     const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
     if (isKnown) return { id, snake, state: "gone", ready: ageMs > SETTLED_MS };
@@ -160,7 +162,7 @@ function judgeResult(run: FsRun, id: string): HandResult | null {
   const isHandClaim = state === "claimed" && isByHand(run, worker, id);
   const isSettled =
     state === "pending" ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
-  return { id, snake, state, ready: !isOlder && isSettled };
+  return { id, snake, state, ready: !isOlder && isSettled, isOlder };
 }
 
 /**
@@ -204,13 +206,40 @@ export function endsProof(run: FsRun, id: string, worker: string | undefined): b
   return worker !== undefined && proving.get(run)?.get(id)?.worker === worker;
 }
 
+/** In records, for a snake whose claim no process of ours saw. No snake can have this name. */
+const UNSEEN = "?";
+
 /** The snake whose result a claim is there to prove. */
 export function creditOf(
   run: FsRun,
   { id, worker }: { id: string; worker: string },
 ): string | null {
   const found = proving.get(run)?.get(id);
-  return found?.worker === worker ? (found.snake ?? "nobody") : null;
+  return found?.worker === worker ? (found.snake ?? UNSEEN) : null;
+}
+
+/** Its snake has written a result: the food is eaten, though it lies in food/. */
+export function waitsForProof(run: FsRun, id: string): boolean {
+  if (!statIfThere(`${run.paths.state.done}/${resultName(id)}`)) return false;
+  const result = judgeResult(run, id);
+  return result?.state === "pending" && !result.isOlder;
+}
+
+/**
+ * A prover was killed. In food/ the food would be eaten again: it becomes a claim by hand, of no name
+ * that a worker could need, and the next sweep proves it.
+ */
+export function giveBackProof(
+  run: FsRun,
+  { id, worker, path }: { id: string; worker: string; path: string },
+): boolean {
+  if (!worker.startsWith(PROVER)) return false;
+  const hasResult = statIfThere(`${run.paths.state.done}/${resultName(id)}`) !== undefined;
+  const target = hasResult ? claimOf(run.paths, NOBODY, id) : fileOf(run.paths, "done", id);
+  if (statIfThere(target) || !renameIfThere(path, target)) return false;
+  const note = "the process that proved it is gone; the next sweep proves it";
+  record(run, { event: "adopted", task: id, to: hasResult ? "claimed" : "done", note });
+  return true;
 }
 
 function wasInReview(run: FsRun, id: string): boolean {

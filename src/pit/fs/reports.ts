@@ -68,7 +68,9 @@ function resultText(run: FsRun, id: string, by: Finisher | null): string {
   const lines = [
     `# ${id}: done`,
     "",
-    ...(by ? [`- **by:** ${by.worker}, attempt ${by.attempt}`] : []),
+    ...(by
+      ? [`- **by:** ${by.worker === "?" ? "not known" : by.worker}, attempt ${by.attempt}`]
+      : []),
     `- **at:** ${nowIso(run)}`,
     `- **proof:** ${proofText(run, id, by)}`,
     ...(parts.length > 0 ? [`- **cut into:** ${parts.join(", ")}`] : []),
@@ -109,7 +111,8 @@ export function leaveChokeNote(
   const tmp = temporaryPath(run, `choke-${task.task_id}`);
   writeNew(tmp, chokeText(run, task, choke, history), run.durability === "safe");
   try {
-    const base = `${run.paths.root}/scraps/choke-${task.task_id}-${choke.worker}`;
+    const snake = choke.worker === "?" ? "unseen.snake" : choke.worker; // no snake has a dot
+    const base = `${run.paths.root}/scraps/choke-${task.task_id}-${snake}`;
     for (let n = 1; !linkIfFree(tmp, `${base}${n === 1 ? "" : `-${n}`}.md`); n++);
   } finally {
     unlinkIfThere(tmp);
@@ -124,8 +127,9 @@ function chokeText(
 ): string {
   const logs = logsOf(run, id);
   const failure = choke.attempt.note ?? choke.note ?? "it said nothing";
+  const snake = choke.worker === "?" ? "A snake that no process of viv saw" : choke.worker;
   return [
-    `# ${choke.worker} choked on ${id}`,
+    `# ${snake} choked on ${id}`,
     "",
     `- **failure:** ${oneLine(failure)}`,
     `- **fingerprint:** ${choke.attempt.fingerprint ?? ""}`,
@@ -143,7 +147,7 @@ function chokeText(
         return `${attempt}. ${worker}, ${at}: ${outcome}: ${oneLine(note)}${where}`;
       }),
     "",
-    `${choke.worker} does not take it again while another snake is alive.`,
+    ...(choke.worker === "?" ? [] : [`${snake} does not take it again.`]),
     "",
   ].join("\n");
 }
