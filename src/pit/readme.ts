@@ -38,9 +38,9 @@ Everything else is read by a person before the food counts: it rests in resting/
 
 ## How to eat
 
-Choose a name for yourself, without dots and slashes, and not nobody: here it is snake-2. Choose one
-that is free: it is not in \`ls claimed .viv/workers .viv/heartbeats\`, nor in the agents.toml of this pit. Two snakes
-with one name cannot be told apart.
+Choose a name for yourself, without dots and slashes, and not nobody: here it is snake-2. Choose
+one that is free: it is not in \`ls claimed .viv/workers .viv/heartbeats\`, nor in the agents.toml of
+this pit. Two snakes with one name cannot be told apart.
 
 1. **Look.** \`ls food\`. Take the lowest number. Leave \`keeper-…\` alone, and what says
    \`for: keeper\`, \`for: planner\` or \`size: too big\`, unless that is you. If scraps/ has a

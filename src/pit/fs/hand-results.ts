@@ -1,6 +1,7 @@
 import { VivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
+import { UNSEEN } from "../../queue/choke.ts";
 import { findClaim } from "../../queue/fs/claims/claimed.ts";
 import { isByHand } from "../../queue/fs/claims/holdings.ts";
 import { assertWorker } from "../../queue/fs/claims/vital-signs.ts";
@@ -205,9 +206,6 @@ const proving = new WeakMap<FsRun, Map<string, { worker: string; snake: string |
 export function endsProof(run: FsRun, id: string, worker: string | undefined): boolean {
   return worker !== undefined && proving.get(run)?.get(id)?.worker === worker;
 }
-
-/** In records, for a snake whose claim no process of ours saw. No snake can have this name. */
-const UNSEEN = "?";
 
 /** The snake whose result a claim is there to prove. */
 export function creditOf(

@@ -3,7 +3,7 @@ import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { appendLine } from "../../platform/files/state-files.ts";
 import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
-import type { Choke } from "../../queue/choke.ts";
+import { type Choke, UNSEEN } from "../../queue/choke.ts";
 import { parseIn } from "../../queue/fs/enqueue/task-file.ts";
 import {
   linkIfFree,
@@ -69,7 +69,7 @@ function resultText(run: FsRun, id: string, by: Finisher | null): string {
     `# ${id}: done`,
     "",
     ...(by
-      ? [`- **by:** ${by.worker === "?" ? "not known" : by.worker}, attempt ${by.attempt}`]
+      ? [`- **by:** ${by.worker === UNSEEN ? "not known" : by.worker}, attempt ${by.attempt}`]
       : []),
     `- **at:** ${nowIso(run)}`,
     `- **proof:** ${proofText(run, id, by)}`,
@@ -111,13 +111,16 @@ export function leaveChokeNote(
   const tmp = temporaryPath(run, `choke-${task.task_id}`);
   writeNew(tmp, chokeText(run, task, choke, history), run.durability === "safe");
   try {
-    const snake = choke.worker === "?" ? "unseen.snake" : choke.worker; // no snake has a dot
+    const snake = choke.worker === UNSEEN ? UNSEEN_IN_NAMES : choke.worker;
     const base = `${run.paths.root}/scraps/choke-${task.task_id}-${snake}`;
     for (let n = 1; !linkIfFree(tmp, `${base}${n === 1 ? "" : `-${n}`}.md`); n++);
   } finally {
     unlinkIfThere(tmp);
   }
 }
+
+/** Of a note's file. No snake's name has a dot. */
+export const UNSEEN_IN_NAMES = "unseen.snake";
 
 function chokeText(
   run: FsRun,
@@ -127,7 +130,7 @@ function chokeText(
 ): string {
   const logs = logsOf(run, id);
   const failure = choke.attempt.note ?? choke.note ?? "it said nothing";
-  const snake = choke.worker === "?" ? "A snake that no process of viv saw" : choke.worker;
+  const snake = choke.worker === UNSEEN ? "A snake that no process of viv saw" : choke.worker;
   return [
     `# ${snake} choked on ${id}`,
     "",
@@ -147,7 +150,7 @@ function chokeText(
         return `${attempt}. ${worker}, ${at}: ${outcome}: ${oneLine(note)}${where}`;
       }),
     "",
-    ...(choke.worker === "?" ? [] : [`${snake} does not take it again.`]),
+    ...(choke.worker === UNSEEN ? [] : [`${snake} does not take it again.`]),
     "",
   ].join("\n");
 }
