@@ -20,6 +20,7 @@ import { type FsRun, record, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
 import { readHistory } from "../../queue/fs/record/attempts.ts";
+import { completedTasks } from "../../queue/fs/record/status-file.ts";
 import { idOfFood, NOBODY, resultName } from "../food-names.ts";
 import { PROVER } from "../pit-store.ts";
 
@@ -81,7 +82,8 @@ export async function bringBackVanished(run: FsRun): Promise<void> {
   for (const id of namesIn(`${run.paths.viv}/hand`)) {
     if (!isName(id)) continue;
     const place = locate(run, id);
-    if (place?.state === "done") discard(noteOf(run, id));
+    // Food that was moved to done/ by hand is still to be proven, for its snake.
+    if (place?.state === "done" && completedTasks(run).has(id)) discard(noteOf(run, id));
     const isClaimedDone = existsSync(`${run.paths.state.done}/${resultName(id)}`);
     if (place !== null || isClaimedDone) continue;
     const { goneSince } = readNote(run, id) ?? {};

@@ -149,7 +149,7 @@ function judgeResult(run: FsRun, id: string): (HandResult & { isOlder?: boolean 
   const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
   const place = locate(run, id);
   const holder = place?.worker;
-  const isNone = holder === undefined || holder === NOBODY || holder.startsWith(PROVER);
+  const isNone = holder === undefined || holder === NOBODY || endsProof(holder);
   const snake = isNone ? snakeOf(run, id) : holder;
   if (place === null) {
     const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
@@ -202,10 +202,12 @@ export async function takeForProof(
 /** Claims that this process made to prove the work of another. */
 const proving = new WeakMap<FsRun, Map<string, { worker: string; snake: string | null }>>();
 
-/** Is this the end of a proof? */
-export function endsProof(run: FsRun, id: string, worker: string | undefined): boolean {
-  return worker !== undefined && proving.get(run)?.get(id)?.worker === worker;
+/** Is this the end of a proof? Maybe of a process that died after it had recorded it. */
+export function endsProof(worker: string | undefined): boolean {
+  return worker !== undefined && A_PROVER.test(worker);
 }
+
+const A_PROVER = new RegExp(`^${PROVER}\\d+$`);
 
 /** The snake whose result a claim is there to prove. */
 export function creditOf(
@@ -213,7 +215,8 @@ export function creditOf(
   { id, worker }: { id: string; worker: string },
 ): string | null {
   const found = proving.get(run)?.get(id);
-  return found?.worker === worker ? (found.snake ?? UNSEEN) : null;
+  if (found?.worker === worker) return found.snake ?? UNSEEN;
+  return endsProof(worker) ? (snakeOf(run, id) ?? UNSEEN) : null;
 }
 
 /** Its snake has written a result: the food is eaten, though it lies in food/. */
@@ -231,12 +234,13 @@ export function giveBackProof(
   run: FsRun,
   { id, worker, path }: { id: string; worker: string; path: string },
 ): boolean {
-  if (!worker.startsWith(PROVER)) return false;
-  const hasResult = statIfThere(`${run.paths.state.done}/${resultName(id)}`) !== undefined;
-  const target = hasResult ? claimOf(run.paths, NOBODY, id) : fileOf(run.paths, "done", id);
+  if (!endsProof(worker)) return false;
+  // Without a result: it was refuted, and the prover died before it could record that.
+  if (!statIfThere(`${run.paths.state.done}/${resultName(id)}`)) return false;
+  const target = claimOf(run.paths, NOBODY, id);
   if (statIfThere(target) || !renameIfThere(path, target)) return false;
   const note = "the process that proved it is gone; the next sweep proves it";
-  record(run, { event: "adopted", task: id, to: hasResult ? "claimed" : "done", note });
+  record(run, { event: "adopted", task: id, to: "claimed", note });
   return true;
 }
 

@@ -45,7 +45,7 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): () =
   const there = statIfThere(target);
   const since = by === null ? 0 : Number(by.token) / 1000;
   // A proof is about the result that is there.
-  if (there && (endsProof(run, id, by?.worker) || there.ctimeMs >= since)) return () => {};
+  if (there && (endsProof(by?.worker) || there.ctimeMs >= since)) return () => {};
   if (there) markUnproven(run, id); // of an earlier attempt, which did not count
   const tmp = temporaryPath(run, `result-${id}`);
   const isSafe = run.durability === "safe";
