@@ -1,5 +1,7 @@
+import { setTimeout } from "node:timers/promises";
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
+import { isName } from "../base/names.ts";
 import { parseUserObject } from "../base/user-json.ts";
 import { accountState } from "../engines/accounts/account.ts";
 import { type AccountsInUse, accountsInUse, closedAccounts } from "../engines/accounts/accounts.ts";
@@ -11,6 +13,7 @@ import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/s
 import { TASK_STATES, type TaskState } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
+import { isLeft } from "../work/drained.ts";
 import { WORK_SITE } from "../work/host.ts";
 
 export const taskId = z.string().check(z.describe("id of the task"));
@@ -279,6 +282,11 @@ export const watch = defineRunStream({
     yield { kind: "counts" as const, counts: await context.store.counts() };
     if (until_idle && (await isIdle(context))) stop.abort();
     for (;;) {
+      // That a worker ends is no change of a task, but may leave nobody for the tasks that are there.
+      if (until_idle && (await isSlow(next))) {
+        if (await isIdle(context)) stop.abort();
+        continue;
+      }
       const { value: change, done } = await next;
       if (done) return {} as Nothing;
       next = changes.next();
@@ -288,9 +296,25 @@ export const watch = defineRunStream({
   },
 });
 
+const LOOK_MS = 2_000;
+
+async function isSlow(promise: Promise<unknown>): Promise<boolean> {
+  const late = new AbortController();
+  const isFirst = Promise.race([
+    promise.then(() => false),
+    setTimeout(LOOK_MS, true, { signal: late.signal }).catch(() => false),
+  ]);
+  return isFirst.finally(() => late.abort());
+}
+
 async function isIdle({ store }: RunContext): Promise<boolean> {
   const counts = await store.counts();
-  if (counts.pending + counts.claimed + counts.waiting > 0) return false;
+  if (counts.claimed + counts.waiting > 0) return false;
+  if (counts.pending > 0) {
+    for await (const { id } of store.list({ states: ["pending"] })) {
+      if (!isName(id) || !(await isLeft(store, id))) return false;
+    }
+  }
   // A result in waste/ that fails its proof returns its task.
   return (await store.extension(WORK_SITE)?.hasUnprovenResults()) !== true;
 }

@@ -27,6 +27,22 @@ const ORDINARY: [string, string | null][] = [
   ["`scraps/report.md` exists", "test -e scraps/report.md"],
   ["scraps/report.md exists.", "test -e scraps/report.md"],
   ["`scraps/x.py` exists and `pytest -q` is green", "test -e scraps/x.py && pytest -q"],
+  ["pytest passes", "pytest"],
+  ["pytest runs without errors", "pytest"],
+  ["`pytest tests/ -x` passes with exit code 0", "pytest tests/ -x"],
+  ["`npm test` passes (exit 0)", "npm test"],
+  ["go test ./... passes", "go test ./..."],
+  ["./run-tests.sh passes", "./run-tests.sh"],
+  ["`./run-tests.sh` finishes successfully", "./run-tests.sh"],
+  ["The file `scraps/report.md` exists", "test -e scraps/report.md"],
+  ["`scraps/a.txt` and `scraps/b.txt` exist", "test -e scraps/a.txt && test -e scraps/b.txt"],
+  ["Tests green: `npm test`", "npm test"],
+  ["CI is green (`npm run ci`)", "npm run ci"],
+  ["The test suite passes (`make check`)", "make check"],
+  ["`cargo clippy -- -D warnings` is clean", "cargo clippy -- -D warnings"],
+  ["`npm run typecheck` and `npm test` are both green", "npm run typecheck && npm test"],
+  ["`shellcheck scripts/*.sh` is clean", "shellcheck scripts/*.sh"],
+  ["`exit 0` and `npm test`", "(exit 0) && npm test"],
   ...forPerson(
     "All tests pass",
     "`rm -rf x` no longer deletes the home folder",
@@ -52,6 +68,49 @@ const ORDINARY: [string, string | null][] = [
     "make sure is green",
   ),
 ];
+
+/** What a shell would run, and its writer did not mean to be run; or whose success proves nothing. */
+const NOT_MEANT = [
+  ..."rm -rf build ist verboten|rm -rf build wird nie ausgeführt|rm -rf build es prohibido".split(
+    "|",
+  ),
+  ..."nunca rm -rf build|kein rm -rf build|never rm -rf build|don't rm -rf build".split("|"),
+  ..."avoid rm -rf build|rm -rf build removed|'rm -rf build'|kill -9 survives".split("|"),
+  ..."find / -delete guarded|sort -u output matches golden.txt|npm publish --dry-run only".split(
+    "|",
+  ),
+  ..."die Datei scraps/x.txt liegt vor|el archivo scraps/x.txt existe|scraps/x.txt existiert".split(
+    "|",
+  ),
+  ..."alle Tests in tests/ grün|npm test fails|npm test nicht|npm test läuft|yarn removed".split(
+    "|",
+  ),
+  "do not run `rm -rf build`",
+  "`npm test` passes; never run `npm run deploy`",
+  "`npm test` passes and not `npm run deploy`",
+  "`npm test` passes without `rm -rf node_modules`",
+  "`rm -rf x` must not be run",
+  "- `npm test`\n- never `rm -rf x`",
+  "Verboten:\n```\nrm -rf x\n```",
+  "`npm test` passes <!-- and `rm -rf x` -->",
+  "`npm test` pasa y `npm run lint` está limpio",
+  "`deploy.sh` is clean",
+  "`scripts/deploy.sh` is ok",
+  "`src/main.rs` compiles cleanly",
+  "`utils.ts` and `helpers.ts` pass",
+  "`Makefile` is clean",
+  "`src/` is clean",
+  "`sort` passes",
+  "`npm test &` passes",
+  "`a.txt` and `npm test` exist",
+  "v1.2 exists",
+  "and/or exists",
+  "--help/x exists",
+];
+
+test.each(NOT_MEANT)("%j is not run", (value) => {
+  expect(readDoneWhen(value)).toEqual({ words: value });
+});
 
 test.each(ORDINARY)("%j: %j", (value, command) => {
   expect(readDoneWhen(value)).toEqual(command === null ? { words: value } : { command });
@@ -256,7 +315,7 @@ const TABLE: [string, string | null][] = [
     "when it works",
   ),
   ...forPerson("scraps/reverse.py is there", "npm test passes twice"),
-  ...forPerson("pytest runs without errors", "npm test."),
+  ...forPerson("pytest runs with errors", "npm test."),
   ...forPerson("reverse works", "lint clean", "bug fixed", "make sure that tests/x holds"),
   ...forPerson(
     "done",

@@ -92,22 +92,31 @@ function fromLine(text: string): string[] | null {
   if (spans.length === 0) return fromPlain(line);
   const starts = [...spans.map(({ start }) => start), line.length];
   const around = starts.map((start, i) => line.slice(spans[i - 1]?.end ?? 0, start));
+  // "`a.txt` and `b.txt` exist": the word behind the last is about all of them.
+  const isAboutAll = /^\s+(?:must |should )?(?:both |all )?exist(?![\w-])/i.test(
+    around.at(-1) ?? "",
+  );
+  const areFiles = isAboutAll && spans.every(({ content }) => PATH.test(content.trim()));
   const commands = spans.map(({ content }, i) => {
     const gap = around[i + 1] ?? "";
     const exists = EXISTS.exec(gap)?.[0];
-    const isFile = exists !== undefined && PATH.test(content.trim());
-    if (isFile) around[i + 1] = ` passes${gap.slice(exists.length)}`;
+    const isFile = (exists !== undefined || areFiles) && PATH.test(content.trim());
+    if (isFile && exists !== undefined) around[i + 1] = ` passes${gap.slice(exists.length)}`;
     if (!isFile && isChecker(content)) around[i + 1] = gap.replace(NO_ERRORS, " passes");
     return isFile ? `test -e ${content.trim()}` : content;
   });
+  if (isAboutAll && !areFiles && spans.length > 1) return null;
+  if (commands.some((one) => one.startsWith("test -e "))) {
+    around[0] = (around[0] ?? "").replace(/^\s*(?:when )?(?:both )?(?:the )?(?:files? )?$/i, "");
+  }
   if (commands.some(isNothing) || !asksForSuccess(around)) return null;
   const isAlone = around.every((gap) => words(gap) === "");
   return isAlone || !commands.some((command) => isOther(command, around)) ? commands : null;
 }
 
 /** A file that is to be there; a shell reads its name as it stands. */
-const PATH = /^(?=.*[./])[\w./-]+$/;
-const EXISTS = /^\s+(?:must |should )?exists?(?![\w-])/i;
+const PATH = /^(?=.*[./])(?!-)[\w./-]+$/;
+const EXISTS = /^\s+(?:must |should )?(?:both |all )?exists?(?![\w-])/i;
 const NO_ERRORS =
   /^\s+(?:has|have|reports?|gives?|shows?|finds?|with|passes with) no (?:errors|failures)(?![\w-])|^\s+without (?:any )?errors(?![\w-])/i;
 
@@ -116,16 +125,28 @@ function isChecker(command: string): boolean {
   return PLAIN_RUNNERS.has(command.trim().split(/\s+/)[0] ?? "") && !/[|;&]/.test(command);
 }
 
-/** A file or a call that is spoken of; and git exits with 0 whether a tree is clean or not. */
+/**
+ * Not a command to be proven by its success: a thing that is spoken of, or a program whose success
+ * says nothing.
+ */
 function isOther(command: string, around: readonly string[]): boolean {
-  const isThing =
-    /^(?:[\w./-]+\.(?:md|txt|json|csv|html?|toml|ya?ml|css|log|png|jpe?g|svg|pdf|xml)|[\w.]+\(.*\))$/i;
-  const isGit =
-    /^git\b/.test(command) &&
-    !/\s--(?:exit-code|quiet)(?:\s|$)/.test(command) &&
-    around.some((gap) => /\bclean\b/i.test(gap));
-  return isThing.test(command.trim()) || isGit;
+  const one = command.trim();
+  const says = (what: RegExp) => around.some((gap) => what.test(gap));
+  // git exits with 0 whether a tree is clean or not.
+  const isGit = /^git\b/.test(one) && !/\s--(?:exit-code|quiet)(?:\s|$)/.test(one);
+  if (isGit && says(/\bclean\b/i)) return true;
+  // A script is run where it is to pass; where it is to be clean, it is the text that is meant.
+  if (SCRIPT.test(one) && says(/\b(?:clean|ok|builds?|compiles?)\b/i)) return true;
+  const isInBackground = /(?:^|[^&])&$/.test(one);
+  return THING.test(one) || IDLE.has(one) || isInBackground;
 }
+
+/** A call, a folder, a file that no shell runs: it has another ending, or none that a PATH finds. */
+const THING =
+  /^(?:[\w.]+\(.*\)|[\w./-]*\/|[\w-]+\.[a-z]{1,5}|(?!\.\/)[\w./-]+\.(?:md|txt|json|csv|html?|toml|ya?ml|css|log|png|jpe?g|svg|pdf|xml|rs|go|[cm]?[jt]sx?|c|h|cc|cpp|hpp|java|kt|cs|swift|sql|lock|cfg|ini|env)|(?:make|docker|gem|proc|rake|just)file)$/i;
+const SCRIPT = /^[\w./-]*\/[\w.-]*$/;
+/** Alone, they succeed on empty input, whatever is the case. */
+const IDLE = new Set("sort cat uniq wc head tail tee rev tac tr cut cargo go echo".split(" "));
 
 /*
  * The words that may stand around commands. There are more ways to mean the opposite ("finds
@@ -134,7 +155,7 @@ function isOther(command: string, around: readonly string[]): boolean {
 const ZERO = "(?:with )?(?:(?:exit )?(?:code|status) )?(?:0|zero)";
 const STATE = "(?:green|clean|ok|passing)";
 const PASSES = `(?:must |should )?(?:still |now )?(?:both |all )?(?:${[
-  "pass(?:es)?",
+  `pass(?:es)?(?: with (?:exit )?(?:code|status) (?:0|zero)| \\(exits? ${ZERO}\\))?`,
   "succeeds?",
   `(?:is|are|be|stays?) (?:still |now )?(?:both |all )?${STATE}`,
   STATE,
@@ -144,9 +165,10 @@ const PASSES = `(?:must |should )?(?:still |now )?(?:both |all )?(?:${[
   `\\((?:all )?(?:${STATE}|pass(?:es)?|exits? ${ZERO})\\)`,
 ].join("|")})(?: too| as well)?`;
 const AND = "(?:[,;.]|[,;.]? ?(?:and|then|and then|plus|&&))(?: run)?";
-const NOUN = "(?:(?:unit |integration |new |existing )?tests|test suite|suite|build|lint|checks)";
+const NOUN =
+  "(?:(?:unit |integration |new |existing )?tests|test suite|suite|build|lint|checks|ci)";
 const SUBJECT = `(?:all (?:of )?)?(?:(?:the )?${NOUN}|this|these|the following)(?: commands?)?`;
-const DOES = "(?:pass(?:es)?|succeeds?|(?:is|are) green)";
+const DOES = "(?:pass(?:es)?|succeeds?|(?:(?:is|are) )?green)";
 const BEFORE = new RegExp(
   `^(?:(?:done |finished )?when ?)?(?:${SUBJECT} ${DOES} ?(?:[:(]|with|via)|(?:run(?:ning)? ?)?(?:both|all of|(?:the |this )?commands?)? ?:?)$`,
 );
@@ -191,15 +213,18 @@ function fromPlain(text: string): string[] | null {
 
 /** `npm test passes`, `scraps/report.md exists`: short, and with nothing else in the line. */
 function fromSentence(line: string): string[] | null {
-  const [, path] = /^(\S{1,200}) exists\.?$/i.exec(line) ?? [];
-  if (path !== undefined && PATH.test(path) && !/^[.\d]*$/.test(path)) return [`test -e ${path}`];
+  const [, path = ""] = /^(\S{1,200}) exists\.?$/i.exec(line) ?? [];
+  const isPath = PATH.test(path) && /\/|\.[a-z]\w*$/i.test(path) && path.toLowerCase() !== "and/or";
+  if (isPath) return [`test -e ${path}`];
   const [, command = ""] = PLAIN_PASSES.exec(line.slice(0, LONGEST)) ?? [];
-  const tokens = command.split(" ");
-  const isRunner = PLAIN_RUNNERS.has(tokens[0] ?? "") && tokens.length >= 2 && tokens.length <= 3;
-  return isRunner && looksLikeCommand(command) ? [command] : null;
+  const [first = "", second, ...more] = command.split(" ");
+  const isRunner = PLAIN_RUNNERS.has(first) && (second !== undefined || RUN_ALONE.has(first));
+  const isScript = first.startsWith("./") || (first === "go" && second === "test");
+  if (!(isRunner || isScript) || more.length > 1) return null;
+  return RUN_ALONE.has(command) || looksLikeCommand(command) ? [command] : null;
 }
 
-const PLAIN_PASSES = new RegExp(`^([a-z][\\w:./ -]*?) ${PASSES} ?[.!]?$`);
+const PLAIN_PASSES = new RegExp(`^((?:\\./)?[a-z][\\w:./ -]*?) ${PASSES} ?[.!]?$`);
 
 const set = (list: string) => new Set(list.split(/\s+/));
 
@@ -211,6 +236,22 @@ const RUNNERS = set(`npm npx pnpm yarn bun deno node make just task rake cargo g
 /** Of these, those that are no English words. */
 const PLAIN_RUNNERS = set(`npm npx pnpm yarn cargo pytest tox nox mvn gradle ctest jest vitest mocha
   tsc eslint biome ruff mypy pyright phpunit rspec dotnet tsc flake8 pylint shellcheck`);
+
+/** Of these, those that check something without an argument. */
+const RUN_ALONE = set("pytest tox nox ctest jest vitest mocha tsc phpunit rspec");
+
+/** Programs that a line may begin with. Any other word begins a sentence, until a shell's sign. */
+const TOOLS =
+  set(`test [ ! ( { grep egrep fgrep rg diff cmp git bash sh zsh dash env timeout nice cd
+  ls cat wc head tail awk sed jq yq curl wget sqlite3 psql mysql redis-cli docker podman kubectl helm
+  terraform cmake gcc g++ cc clang java javac php perl lua ghc stack cabal Rscript julia black isort
+  flake8 pylint bandit shellcheck hadolint yamllint xmllint markdownlint stylelint golangci-lint
+  clippy-driver ansible-lint sha256sum md5sum openssl stat readlink printenv command set
+  echo printf export`);
+
+/** They destroy. In a sentence they are more often forbidden than asked for, and none is a check. */
+const DESTRUCTIVE = set(`rm rmdir mv dd kill pkill killall shred truncate sudo su doas mkfs shutdown
+  reboot unlink wipefs format del`);
 
 /** They begin sentences. */
 const BEGINNINGS =
@@ -224,7 +265,13 @@ const ENGLISH =
   without when while until if once should must can will does be been is are was were has have had and
   or exists exist pass passes passed work works contains prints returns compiles builds runs green
   fine correct happy succeed succeeds it its it's they we you he she our your my their because so
-  also still everything somebody someone nobody successfully correctly properly`);
+  also still everything somebody someone nobody successfully correctly properly never no nothing only
+  fail fails failed failing red broken removed gone forbidden installed complete completed clear
+  ist sind war wird werden muss soll darf nicht kein keine keinen nie niemals und oder ohne mit
+  grün sauber fehlerfrei existiert liegt läuft laufen durch der das
+  es está esta son nunca sin y o con pasa pasan existe existen debe deben limpio limpia
+  verde prohibido el los las del
+  est sont pas jamais sans et ou avec passe passent doit doivent propre vert le les`);
 
 /** They succeed with any arguments, so a sentence that begins with one would prove nothing. */
 const OBLIGING = set(`echo printf set unset export readonly local trap wait sync times users groups
@@ -248,6 +295,12 @@ function looksLikeCommand(line: string): boolean {
   if (isTest && !tokens.some((token) => /^(?:-[a-zA-Z]|!?=|==)/.test(token))) return false;
   // Words to search for are often English.
   if (!/^(?:[ef]?grep|rg)$/.test(first) && plain.some((token) => ENGLISH.has(token))) return false;
+  if (tokens.some((token) => DESTRUCTIVE.has(token))) return false;
+  // A word of another language; a path may have such letters.
+  if (tokens.some((token) => /[^\0-\x7f]/.test(token) && !isShell(token))) return false;
+  const isProgram = RUNNERS.has(first) || PLAIN_RUNNERS.has(first) || TOOLS.has(first);
+  const beginsLikeOne = isProgram || /^[\w.~$-]*\/|=|^[($!]/.test(tokens[0] ?? "");
+  if (!beginsLikeOne && !/&&|\|\||\|\s|\$[({]|2>&1/.test(bare)) return false;
   // "coverage > 80" compares; a shell would write a file called 80.
   if (/(?:^|\s)[<>]=?\s*\d+(?:\.\d+)?\s*%?(?:\s|$)/.test(bare.slice(0, 10_000))) return false;
   if (tokens.some(isShell)) return true;
@@ -353,7 +406,7 @@ function isNothing(command: string): boolean {
 function joined(commands: readonly string[]): string {
   if (commands.length === 1) return commands[0] ?? "";
   const bracketed = commands.map(trim).map((command) => {
-    if (!/[;|&\n#]/.test(command)) return command;
+    if (!/[;|&\n#]|^exit\b/.test(command)) return command;
     return /[\n#]/.test(command) ? `(${command}\n)` : `(${command})`;
   });
   return bracketed.join(" && ");

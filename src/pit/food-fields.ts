@@ -44,6 +44,7 @@ export function readFoodText(text: string): FoodText {
     .split("\n");
   const front = frontMatter(lines);
   const fences = new Map(findFences(lines).map((fence) => [fence.open, fence]));
+  const lastComment = lines.findLastIndex((line) => line.includes("-->"));
   const found: FoodText = { fields: new Map(), rest: [], warnings: [] };
   const unknownNames = new Set<string>();
   let open: Open | null = null;
@@ -81,6 +82,13 @@ export function readFoodText(text: string): FoodText {
       blanks++;
       continue;
     }
+    const end = at < lastComment ? commentEnd(lines, at) : null;
+    if (end !== null) {
+      close();
+      for (const one of lines.slice(at, end + 1)) found.rest.push(one);
+      at = end;
+      continue;
+    }
     const indent = indentOf(line);
     const begun = fieldAt(line);
     const name = begun === null ? undefined : known(begun.name);
@@ -115,6 +123,14 @@ export function readFoodText(text: string): FoodText {
   }
   found.warnings = [...new Set(found.warnings)];
   return found;
+}
+
+/** The last line of an HTML comment of several lines that begins here: its fields do not count. */
+function commentEnd(lines: readonly string[], at: number): number | null {
+  const first = lines[at]?.trimStart() ?? "";
+  if (!first.startsWith("<!--") || first.includes("-->", 4)) return null;
+  const end = lines.findIndex((line, i) => i > at && line.includes("-->"));
+  return end === -1 ? null : end;
 }
 
 const MARKER = /^(?:[-*+]|\d{1,9}[.)])[ \t]+/;

@@ -112,6 +112,9 @@ export function whyNotFoodId(id: string): string | null {
   return isReadme(id) ? `${shown(id)} is the name of the pit's own README; choose another.` : null;
 }
 
+/** A claim whose snake is not known has this name. */
+export const NOBODY = "nobody";
+
 /** Why this cannot be a snake's name, and what to do; null when it can. */
 export function whyNotSnake(name: string): string | null {
   if (name.length > MAX_SNAKE_LENGTH) {

@@ -313,6 +313,13 @@ describe("food written by people", () => {
     });
   });
 
+  test("what is commented out is no field", () => {
+    const text = "- task: x\n<!--\n- done-when: `rm -rf x`\n- review: yes\n-->\n- priority: high\n";
+    const { done_when, review, priority } = read(text);
+    expect({ done_when, review, priority }).toEqual({ priority: "high" });
+    expect(read("- task: x\n<!-- a\n- done-when: `true`\n").done_when).toBe("true");
+  });
+
   test("a fence that is never closed swallows nothing", () => {
     expect(read("- **task:** x\n  ```\n- **done-when:** npm test").done_when).toBe("npm test");
   });
@@ -478,7 +485,7 @@ test("any text is a food or CORRUPT", () => {
 test("hostile food takes no longer than long food", () => {
   const sized = (piece: string, size: number) => piece.repeat(size / piece.length);
   const pieces =
-    "- |`|` |```a\n|~~~\n|a: \n|task: |#| #|  # |**|_|[|\n|\t|, |x |- [ ] |1. |after: a\n  ".split(
+    "- |`|` |```a\n|~~~\n|a: \n|task: |#| #|  # |**|_|[|\n|\t|, |x |- [ ] |1. |<!--\n|<!--\n-->\n|after: a\n  ".split(
       "|",
     );
   for (const piece of pieces) {

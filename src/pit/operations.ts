@@ -83,8 +83,8 @@ export const pitStatus = defineRunOperation({
     for await (const { id } of store.list({ states: ["pending"], types: ["keeper"], limit: 100 })) {
       keeper.push(await describedFood(store, id));
     }
-    const ids = [];
-    for await (const { id } of store.list()) ids.push(id);
+    const ids = new Set<string>(); // what moves meanwhile is listed twice
+    for await (const { id } of store.list()) ids.add(id);
     return {
       pit: store.location,
       counts: await store.counts(),
@@ -157,6 +157,7 @@ function noteFor(state: string, ready: boolean): string {
   if (state === "unknown") return "eaten; its food was gone before viv saw it: never proven";
   if (ready) return "written by hand; the next sweep proves it";
   if (state === "failed") return "its food is in resting/stuck/; viv retry lets the sweep prove it";
+  if (state === "gone" || state === "done") return "written by hand just now; it is proven soon";
   return "written by hand; its food is not free yet";
 }
 

@@ -38,9 +38,9 @@ Everything else is read by a person before the food counts: it rests in resting/
 
 ## How to eat
 
-Choose a name for yourself, without dots and slashes: here it is snake-2. Choose one that is free: it
-is not in \`ls claimed .viv/workers .viv/heartbeats\`, nor in the agents.toml of this pit. Two snakes
-with one name cannot be told apart.
+Choose a name for yourself, without dots and slashes, and not nobody: here it is snake-2. Choose
+one that is free: it is not in \`ls claimed .viv/workers .viv/heartbeats\`, nor in the agents.toml of
+this pit. Two snakes with one name cannot be told apart.
 
 1. **Look.** \`ls food\`. Take the lowest number. Leave \`keeper-…\` alone, and what says
    \`for: keeper\`, \`for: planner\` or \`size: too big\`, unless that is you. If scraps/ has a
@@ -53,8 +53,9 @@ with one name cannot be told apart.
    directory. If it takes long, \`touch claimed/snake-2.F.md\` now and then: a claim that nothing
    happens to for half an hour is given to another snake.
 4. **Regurgitate.** Write what you did to \`done/F.result.md\`, and only when it is complete
-   \`mv claimed/snake-2.F.md done/F.md\` (or remove it: \`rm claimed/snake-2.F.md\`). Too big for one sitting? Cut it up: write new files to food/, each
-   with the next free number, \`tossed-by: snake-2\` and \`part-of: F\`, and name them in the result.
+   \`mv claimed/snake-2.F.md done/F.md\` (or remove it: \`rm claimed/snake-2.F.md\`). Too big for
+   one sitting? Cut it up: write new files to food/, each with the next free number,
+   \`tossed-by: snake-2\` and \`part-of: F\`, and name them in the result.
 5. **Excrete.** Put your log into \`waste/snake-2-<time>.log\`.
 6. **Choke.** The same failure three times in a row? Write what failed and what you tried to
    \`scraps/choke-F-snake-2.md\`, then \`mv -n claimed/snake-2.F.md food/F.md\` and take something else.

@@ -11,6 +11,9 @@ export const CHOKE_AT = 3;
 /** A fingerprint that begins so is a choke by itself: a worker with a shell has noted it. */
 export const NOTED_CHOKE = "choke-note ";
 
+/** In records, for a worker whose claim no process of ours saw. No worker can have this name. */
+export const UNSEEN = "?";
+
 export interface Choke {
   /** The worker of the third failure. */
   worker: string;
@@ -118,6 +121,7 @@ export function isNoWorkerLeft(note: string): boolean {
 }
 
 export function describeChoke({ worker, workers, note: own }: Choke, note = own): string {
-  const by = workers.length === 1 ? ` with ${worker}` : `, the last time with ${worker}`;
+  const name = worker === UNSEEN ? "a worker that was not seen" : worker;
+  const by = workers.length === 1 ? ` with ${name}` : `, the last time with ${name}`;
   return `choked: three times the same failure${by}${note ? ` (${note})` : ""}`;
 }

@@ -38,10 +38,19 @@ export async function isDrained(
   return true;
 }
 
-/** Every live worker that takes it has choked on it: it waits for another one. */
-async function isLeft(store: Store, id: string): Promise<boolean> {
+/**
+ * Every live worker that takes it has choked on it: it waits for another one. So does a report about
+ * such a task, while nobody is there to read it.
+ */
+export async function isLeft(store: Store, id: string): Promise<boolean> {
   const view = await store.show(id);
   if (view?.state !== "pending" || view.task === null) return false;
-  if (chokedWorkers(view.history).size === 0) return false;
-  return mayTry(await store.workers(), view.task.task_type, view.history).length === 0;
+  const type = view.task.task_type;
+  const isReserved = store.reservedTypes.includes(type);
+  const subject = isReserved ? view.task.payload.food : undefined;
+  const choked = isName(subject) ? await store.show(subject) : view;
+  if (choked?.state !== "pending" || chokedWorkers(choked.history).size === 0) return false;
+  const workers = await store.workers();
+  const takers = workers.map((one) => (isReserved ? { ...one, types: one.types ?? [] } : one));
+  return mayTry(takers, type, view.history).length === 0;
 }

@@ -352,6 +352,10 @@ function check(scenario: Scenario, { path }: Scene, before: Map<string, string[]
     const text = readFileSync(join(path, `done/${id}.result.md`), "utf8");
     expect(text).toMatch(/^(# .*: done\n[\s\S]*(what it said|none was asked for)|by hand: END)\n$/);
   }
+  // A result that no proof has refuted keeps its name.
+  if (/^proof of/.test(scenario.name)) {
+    expect(names(path, "done").filter((name) => name.includes(".unproven-"))).toEqual([]);
+  }
   // What went back because of a choke has its note.
   const choked = ledger(path).some(({ note }) => String(note).startsWith("choked"));
   const notes = names(path, "scraps").filter((name) => name.startsWith(`choke-${F}`));

@@ -48,7 +48,7 @@ test("a sweep enters it into the books once; food after it may begin", async () 
   pit.food("food-0002-b", "- task: b\n- after: food-0001-a\n");
   const { eaten, proven, results } = await pit.sweep();
   expect({ eaten, proven }).toEqual({ eaten: ["food-0001-a"], proven: [] });
-  expect(results).toEqual([{ food: "food-0001-a", snake: null, how: "eaten" }]);
+  expect(results).toEqual([{ id: "food-0001-a", food: "food-0001-a", snake: null, how: "eaten" }]);
   expect(pit.read("done/food-0001-a.md")).toContain("not known");
   expect(pit.read("done/food-0001-a.result.md")).toBe("I ate food-0001-a.\n");
   expect(await pit.sweep()).toMatchObject({ eaten: [], proven: [], unproven: [] });
@@ -90,8 +90,8 @@ test("a done-when is run where the food is known; its snake is named", async () 
   pit.write("scraps/ok", "");
   const { results } = await pit.sweep();
   expect(results).toEqual([
-    { food: "food-0001-a", snake: "snake-2", how: "proven" },
-    { food: "food-0002-b", snake: "snake-2", how: "proven" },
+    { id: "food-0001-a", food: "food-0001-a", snake: "snake-2", how: "proven" },
+    { id: "food-0002-b", food: "food-0002-b", snake: "snake-2", how: "proven" },
   ]);
   const ends = pit.ledger().filter(({ event }) => event === "ended");
   expect(ends.map(({ worker }) => worker)).toEqual(["snake-2", "snake-2"]);

@@ -62,13 +62,16 @@ test("a snake that chokes alone leaves the food in food/, for a later one", asyn
   const id = await pit.toss("chew");
   pit.write("../viv.toml", '[routes.food]\nbackoff = "1ms"\n');
   const fail = pit.script("fail.sh", 'echo try >> "$H/tried"; echo bones >&2; exit 7');
+  const watching = pit.viv("watch", "--until-idle");
   const alone = pit.work(fail, "--worker-id", "snake-1", "--drain");
   expect(await ended(alone)).toBe(0);
+  expect(await ended(watching)).toBe(0);
   expect(pit.lines("tried")).toHaveLength(3);
   expect(pit.names("food")).toContain(`${id}.md`);
   expect(pit.names("resting/stuck")).toEqual([]);
   await pit.sweep();
   expect(pit.names("food")).toEqual([`${id}.md`, `keeper-${id}.md`]);
+  expect(await ended(pit.viv("watch", "--until-idle"))).toBe(0);
   const later = pit.work(pit.script("h.sh", ":"), "--worker-id", "snake-2");
   await until("the later snake has eaten it", () => pit.has(`done/${id}.md`));
   later.kill("SIGTERM");

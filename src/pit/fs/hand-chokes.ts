@@ -1,6 +1,6 @@
 import { isName } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
-import { chokedWorkers, mayTry, NOTED_CHOKE } from "../../queue/choke.ts";
+import { chokedWorkers, mayTry, NOTED_CHOKE, UNSEEN } from "../../queue/choke.ts";
 import { takersOf } from "../../queue/fs/claims/choked-tasks.ts";
 import { afterMove } from "../../queue/fs/ends/after-move.ts";
 import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
@@ -16,6 +16,7 @@ import { fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { readTaskAt } from "../../queue/fs/read.ts";
 import { appendHistory, attemptNumber, readHistory } from "../../queue/fs/record/attempts.ts";
 import { reportChoked } from "./keeper.ts";
+import { UNSEEN_IN_NAMES } from "./reports.ts";
 
 /**
  * Notes `scraps/choke-<food>-<snake>.md`, ours and those written by hand, about food that waits in
@@ -44,9 +45,10 @@ function splitNote(run: FsRun, name: string): ChokeNote | null {
   const stem = /^choke-(.+)\.md$/.exec(name)?.[1] ?? "";
   for (let at = stem.lastIndexOf("-"); at > 0; at = stem.lastIndexOf("-", at - 1)) {
     const [id, snake] = [stem.slice(0, at), stem.slice(at + 1)];
-    if (!isName(id) || !isName(snake) || snake.includes(".")) continue;
+    const isUnseen = snake === UNSEEN_IN_NAMES;
+    if (!isName(id) || !isName(snake) || (snake.includes(".") && !isUnseen)) continue;
     if (!statIfThere(idLinkOf(run.paths, id))) continue;
-    return { id, snake, path: `${run.paths.root}/scraps/${name}` };
+    return { id, snake: isUnseen ? UNSEEN : snake, path: `${run.paths.root}/scraps/${name}` };
   }
   return null;
 }

@@ -19,7 +19,9 @@ import {
 import { type FsRun, record, temporaryPath } from "../../queue/fs/fs-run.ts";
 import { claimOf, fileOf, idLinkOf } from "../../queue/fs/layout.ts";
 import { locate } from "../../queue/fs/locate.ts";
-import { idOfFood, resultName } from "../food-names.ts";
+import { readHistory } from "../../queue/fs/record/attempts.ts";
+import { completedTasks } from "../../queue/fs/record/status-file.ts";
+import { idOfFood, NOBODY, resultName } from "../food-names.ts";
 import { PROVER } from "../pit-store.ts";
 
 /**
@@ -33,7 +35,7 @@ export function noticeHandClaims(run: FsRun): void {
     if (!isName(id) || !statIfThere(path)?.isFile()) continue;
     const isNew = !existsSync(idLinkOf(run.paths, id));
     if (isNew) reserveId(run, id, path);
-    if (snakeOf(run, id) === worker || isProver(run, worker)) continue;
+    if (worker === NOBODY || snakeOf(run, id) === worker || isProver(run, worker)) continue;
     overwrite(noteOf(run, id), worker);
     if (isNew) record(run, { event: "adopted", task: id, worker, to: "claimed" });
   }
@@ -45,7 +47,7 @@ export function nameNameless(run: FsRun): void {
   for (const name of namesIn(claimed)) {
     const id = run.paths.layout.splitClaim(name) === null ? idOfFood(name) : null;
     if (id === null || !isName(id)) continue;
-    const target = claimOf(run.paths, "nobody", id);
+    const target = claimOf(run.paths, NOBODY, id);
     if (!existsSync(target)) renameIfThere(`${claimed}/${name}`, target);
   }
 }
@@ -55,9 +57,16 @@ function isProver(run: FsRun, worker: string): boolean {
   return worker.startsWith(PROVER) && readWorkerFile(run, worker) !== null;
 }
 
-/** The last snake that was seen with it, if that one uses only a shell. */
+/**
+ * The last snake that was seen with it. Null when its attempt has ended since: whoever has taken the
+ * food after that was not seen.
+ */
 export function snakeOf(run: FsRun, id: string): string | null {
-  return readNote(run, id)?.worker || null;
+  const worker = readNote(run, id)?.worker;
+  if (!worker) return null;
+  const seenAt = statIfThere(noteOf(run, id))?.mtimeMs ?? 0;
+  const last = readHistory(run, id).at(-1);
+  return last !== undefined && Date.parse(last.at) > seenAt ? null : worker;
 }
 
 /** A worker finds its claim gone: maybe its handler follows the protocol by hand. */
@@ -73,10 +82,12 @@ export async function bringBackVanished(run: FsRun): Promise<void> {
   for (const id of namesIn(`${run.paths.viv}/hand`)) {
     if (!isName(id)) continue;
     const place = locate(run, id);
-    if (place?.state === "done") discard(noteOf(run, id));
+    // Food that was moved to done/ by hand is still to be proven, for its snake.
+    if (place?.state === "done" && completedTasks(run).has(id)) discard(noteOf(run, id));
     const isClaimedDone = existsSync(`${run.paths.state.done}/${resultName(id)}`);
     if (place !== null || isClaimedDone) continue;
-    const { worker = "", goneSince } = readNote(run, id) ?? {};
+    const { goneSince } = readNote(run, id) ?? {};
+    const worker = snakeOf(run, id) ?? "";
     if (goneSince === undefined) overwrite(noteOf(run, id), `${worker}\n${Date.now()}`);
     else if (Math.abs(Date.now() - goneSince) > GRACE_MS) {
       // Under the lock, another look: food that another sweep brought back may be claimed by now.
@@ -94,7 +105,7 @@ function bringBack(run: FsRun, id: string, worker: string): void {
     return; // doctor reports it as `vanished`
   }
   discard(noteOf(run, id));
-  const note = `${worker} removed its claim without a result`;
+  const note = `${worker || "a snake"} removed its claim without a result`;
   record(run, { event: "adopted", task: id, from: "claimed", to: "pending", note });
   afterMove(run, id, "pending", new Afterwards()); // the next sweep repairs a failure
 }

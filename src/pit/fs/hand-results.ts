@@ -1,6 +1,7 @@
 import { VivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
+import { UNSEEN } from "../../queue/choke.ts";
 import { findClaim } from "../../queue/fs/claims/claimed.ts";
 import { isByHand } from "../../queue/fs/claims/holdings.ts";
 import { assertWorker } from "../../queue/fs/claims/vital-signs.ts";
@@ -29,8 +30,8 @@ import { notProjectedYet } from "../../queue/fs/record/project.ts";
 import { completedTasks } from "../../queue/fs/record/status-file.ts";
 import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
-import { numberOf, resultIdOf, resultName, unprovenName } from "../food-names.ts";
-import type { HandResult } from "../pit-store.ts";
+import { NOBODY, numberOf, resultIdOf, resultName, unprovenName } from "../food-names.ts";
+import { type HandResult, PROVER } from "../pit-store.ts";
 import { restoreTo, snakeOf } from "./hand-claims.ts";
 import { reserveNumber } from "./numbers.ts";
 
@@ -141,13 +142,15 @@ function movedByHand(run: FsRun, foods: ReadonlySet<string | null>): HandResult[
   return results;
 }
 
-function judgeResult(run: FsRun, id: string): HandResult | null {
+function judgeResult(run: FsRun, id: string): (HandResult & { isOlder?: boolean }) | null {
   const stats = statIfThere(`${run.paths.state.done}/${resultName(id)}`);
   if (!stats?.isFile()) return null;
   // Its writer may date it freely: a date in the future is no reason to wait for it.
   const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
   const place = locate(run, id);
-  const snake = place?.worker ?? snakeOf(run, id);
+  const holder = place?.worker;
+  const isNone = holder === undefined || holder === NOBODY || endsProof(holder);
+  const snake = isNone ? snakeOf(run, id) : holder;
   if (place === null) {
     const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
     if (isKnown) return { id, snake, state: "gone", ready: ageMs > SETTLED_MS };
@@ -160,7 +163,7 @@ function judgeResult(run: FsRun, id: string): HandResult | null {
   const isHandClaim = state === "claimed" && isByHand(run, worker, id);
   const isSettled =
     state === "pending" ? ageMs > SETTLED_MS : isHandClaim && ageMs > STILL_CLAIMED_MS;
-  return { id, snake, state, ready: !isOlder && isSettled };
+  return { id, snake, state, ready: !isOlder && isSettled, isOlder };
 }
 
 /**
@@ -199,10 +202,12 @@ export async function takeForProof(
 /** Claims that this process made to prove the work of another. */
 const proving = new WeakMap<FsRun, Map<string, { worker: string; snake: string | null }>>();
 
-/** Is this the end of a proof? */
-export function endsProof(run: FsRun, id: string, worker: string | undefined): boolean {
-  return worker !== undefined && proving.get(run)?.get(id)?.worker === worker;
+/** Is this the end of a proof? Maybe of a process that died after it had recorded it. */
+export function endsProof(worker: string | undefined): boolean {
+  return worker !== undefined && A_PROVER.test(worker);
 }
+
+const A_PROVER = new RegExp(`^${PROVER}\\d+$`);
 
 /** The snake whose result a claim is there to prove. */
 export function creditOf(
@@ -210,7 +215,33 @@ export function creditOf(
   { id, worker }: { id: string; worker: string },
 ): string | null {
   const found = proving.get(run)?.get(id);
-  return found?.worker === worker ? (found.snake ?? "nobody") : null;
+  if (found?.worker === worker) return found.snake ?? UNSEEN;
+  return endsProof(worker) ? (snakeOf(run, id) ?? UNSEEN) : null;
+}
+
+/** Its snake has written a result: the food is eaten, though it lies in food/. */
+export function waitsForProof(run: FsRun, id: string): boolean {
+  if (!statIfThere(`${run.paths.state.done}/${resultName(id)}`)) return false;
+  const result = judgeResult(run, id);
+  return result?.state === "pending" && !result.isOlder;
+}
+
+/**
+ * A prover was killed. In food/ the food would be eaten again: it becomes a claim by hand, of no name
+ * that a worker could need, and the next sweep proves it.
+ */
+export function giveBackProof(
+  run: FsRun,
+  { id, worker, path }: { id: string; worker: string; path: string },
+): boolean {
+  if (!endsProof(worker)) return false;
+  // Without a result: it was refuted, and the prover died before it could record that.
+  if (!statIfThere(`${run.paths.state.done}/${resultName(id)}`)) return false;
+  const target = claimOf(run.paths, NOBODY, id);
+  if (statIfThere(target) || !renameIfThere(path, target)) return false;
+  const note = "the process that proved it is gone; the next sweep proves it";
+  record(run, { event: "adopted", task: id, to: "claimed", note });
+  return true;
 }
 
 function wasInReview(run: FsRun, id: string): boolean {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { isName, MAX_NAME_LENGTH } from "../../base/names.ts";
 import { isAttempt } from "../../queue/attempt.ts";
+import { UNSEEN } from "../../queue/choke.ts";
 import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
 import { completeTask } from "../../queue/fs/ends/finish-attempt.ts";
 import { announce, publish } from "../../queue/fs/enqueue/publish.ts";
@@ -37,7 +38,8 @@ export function reportStuck(run: FsRun, id: string): void {
 export function reportChoked(run: FsRun, id: string, snakes: readonly string[]): void {
   const last = readHistory(run, id).findLast(isAttempt);
   const where = `It waits in food/${id}.md for another snake; notes about it are in scraps/, its logs in waste/. Start a snake with another name, or repair the food and remove the notes.`;
-  const why = `${snakes.join(" and ")} choked on it, and no other snake is alive`;
+  const names = snakes.map((name) => (name === UNSEEN ? "a snake that was not seen" : name));
+  const why = `${names.join(" and ")} choked on it, and no other snake is alive`;
   report(run, id, `waits: ${why}${last?.note ? ` (${last.note})` : ""}`, where);
 }
 

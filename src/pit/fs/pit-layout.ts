@@ -19,7 +19,13 @@ import { checkPit } from "./examine-pit.ts";
 import { pitExtensions } from "./fs-pit-store.ts";
 import { noticeChokes } from "./hand-chokes.ts";
 import { bringBackVanished, nameNameless, noteVanished, noticeHandClaims } from "./hand-claims.ts";
-import { creditOf, eatenByHand, markUnproven } from "./hand-results.ts";
+import {
+  creditOf,
+  eatenByHand,
+  giveBackProof,
+  markUnproven,
+  waitsForProof,
+} from "./hand-results.ts";
 import { finishReports, markReported, reportAllStuck, reportStuck, wasStuck } from "./keeper.ts";
 import { newFoodId, reserveNumber } from "./numbers.ts";
 import { leaveChokeNote, notePart, publishResult } from "./reports.ts";
@@ -40,6 +46,8 @@ const hooks: LayoutHooks = {
   onVanished: noteVanished,
   wasStuck,
   creditOf,
+  waitsForProof,
+  giveBackProof,
   doneByHand: eatenByHand,
   onSweep: async (run) => {
     nameNameless(run);

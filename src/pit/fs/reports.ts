@@ -3,7 +3,7 @@ import { isVivError } from "../../base/errors.ts";
 import { isName } from "../../base/names.ts";
 import { appendLine } from "../../platform/files/state-files.ts";
 import { type HistoryRecord, isAttempt } from "../../queue/attempt.ts";
-import type { Choke } from "../../queue/choke.ts";
+import { type Choke, UNSEEN } from "../../queue/choke.ts";
 import { parseIn } from "../../queue/fs/enqueue/task-file.ts";
 import {
   linkIfFree,
@@ -45,7 +45,7 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): () =
   const there = statIfThere(target);
   const since = by === null ? 0 : Number(by.token) / 1000;
   // A proof is about the result that is there.
-  if (there && (endsProof(run, id, by?.worker) || there.ctimeMs >= since)) return () => {};
+  if (there && (endsProof(by?.worker) || there.ctimeMs >= since)) return () => {};
   if (there) markUnproven(run, id); // of an earlier attempt, which did not count
   const tmp = temporaryPath(run, `result-${id}`);
   const isSafe = run.durability === "safe";
@@ -68,7 +68,9 @@ function resultText(run: FsRun, id: string, by: Finisher | null): string {
   const lines = [
     `# ${id}: done`,
     "",
-    ...(by ? [`- **by:** ${by.worker}, attempt ${by.attempt}`] : []),
+    ...(by
+      ? [`- **by:** ${by.worker === UNSEEN ? "not known" : by.worker}, attempt ${by.attempt}`]
+      : []),
     `- **at:** ${nowIso(run)}`,
     `- **proof:** ${proofText(run, id, by)}`,
     ...(parts.length > 0 ? [`- **cut into:** ${parts.join(", ")}`] : []),
@@ -109,12 +111,16 @@ export function leaveChokeNote(
   const tmp = temporaryPath(run, `choke-${task.task_id}`);
   writeNew(tmp, chokeText(run, task, choke, history), run.durability === "safe");
   try {
-    const base = `${run.paths.root}/scraps/choke-${task.task_id}-${choke.worker}`;
+    const snake = choke.worker === UNSEEN ? UNSEEN_IN_NAMES : choke.worker;
+    const base = `${run.paths.root}/scraps/choke-${task.task_id}-${snake}`;
     for (let n = 1; !linkIfFree(tmp, `${base}${n === 1 ? "" : `-${n}`}.md`); n++);
   } finally {
     unlinkIfThere(tmp);
   }
 }
+
+/** Of a note's file. No snake's name has a dot. */
+export const UNSEEN_IN_NAMES = "unseen.snake";
 
 function chokeText(
   run: FsRun,
@@ -124,8 +130,9 @@ function chokeText(
 ): string {
   const logs = logsOf(run, id);
   const failure = choke.attempt.note ?? choke.note ?? "it said nothing";
+  const snake = choke.worker === UNSEEN ? "A snake that no process of viv saw" : choke.worker;
   return [
-    `# ${choke.worker} choked on ${id}`,
+    `# ${snake} choked on ${id}`,
     "",
     `- **failure:** ${oneLine(failure)}`,
     `- **fingerprint:** ${choke.attempt.fingerprint ?? ""}`,
@@ -143,7 +150,7 @@ function chokeText(
         return `${attempt}. ${worker}, ${at}: ${outcome}: ${oneLine(note)}${where}`;
       }),
     "",
-    `${choke.worker} does not take it again while another snake is alive.`,
+    ...(choke.worker === UNSEEN ? [] : [`${snake} does not take it again.`]),
     "",
   ].join("\n");
 }

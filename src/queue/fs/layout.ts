@@ -123,6 +123,10 @@ export interface LayoutHooks {
   wasStuck(run: FsRun, id: string): boolean;
   /** The worker whose attempt this claim is, if another process holds it to prove the result. */
   creditOf(run: FsRun, claim: { id: string; worker: string }): string | null;
+  /** Is its work done, and waits for its proof? Then no worker takes it. */
+  waitsForProof(run: FsRun, id: string): boolean;
+  /** A claim of a process that is gone and was only there to prove a result: true if it was undone. */
+  giveBackProof(run: FsRun, claim: { id: string; worker: string; path: string }): boolean;
   /** Tasks that count as done though their file is in no state; `path` has what is known. */
   doneByHand(run: FsRun): readonly { id: string; path: string; why: string }[];
   onSweep(run: FsRun): Promise<void>;

@@ -163,6 +163,10 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
     const candidate = reader.next(force, worker);
     if (candidate === null) return null;
     if (candidate.attempt > 1 && isLeftToOthers(run, worker, candidate)) continue;
+    if (run.hooks?.waitsForProof(run, candidate.id)) {
+      candidate.lane.leave(candidate.line, worker);
+      continue;
+    }
     const to = claimOf(run.paths, worker, candidate.id);
     if (!take(run, worker, fileOf(run.paths, "pending", candidate.id), to)) {
       candidate.lane.missed(candidate.line);

@@ -134,6 +134,11 @@ export async function takeBack(
       lookedAt = performance.now();
     }
     const recorded = ends.get(keyOf(claim));
+    if (!recorded && run.hooks?.giveBackProof(run, { ...claim, worker })) {
+      report.reaped.push({ worker, id, ageSeconds, to: "claimed", reason });
+      forgetTreeOf(run, id, claim.token);
+      continue;
+    }
     const history = readHistory(run, id);
     const held: Held = { ...claim, worker, attempt: attemptNumber(history), seenAt };
     try {
