@@ -179,9 +179,9 @@ describe.skipIf(!isRoot)("the same holds for", () => {
     expect((await cli(["ls"], { cwd: folder })).status).toBe(0);
     chmodSync(join(run, "pending"), 0o700);
     strangers(run);
-    expect((await cli(["work", "--handler", "true", "--drain"], { cwd: folder })).stderr).toContain(
-      `${run} is not used, because it belongs to user ${STRANGER}`,
-    );
+    expect(
+      (await cli(["work", "--handler", "/bin/true", "--drain"], { cwd: folder })).stderr,
+    ).toContain(`${run} is not used, because it belongs to user ${STRANGER}`);
   });
 
   it("agents.toml, a crew's manifest, and a board", async () => {
