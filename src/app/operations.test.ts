@@ -65,7 +65,7 @@ describe("claim", () => {
       sweep: { promoted: 1, adopted: 0, recovered: 0 },
     });
     expect(await claim.run(c, { worker: "w", types: ["a"], max: 2 })).toEqual({
-      claims: [{ ...found[0], task: { id: "t", task_id: "t" } }],
+      claims: [{ ...found[0], task: { id: "t", type: "a", task_id: "t", task_type: "a" } }],
       artifacts: ["/r/artifacts/t.md"],
     });
     const request = { worker: "w", types: ["a"], max: 2 };
