@@ -181,14 +181,26 @@ export class Attempt {
 
   async #handle(place: Place): Promise<Finished> {
     await this.#retry.briefly(() => this.#beginLog());
-    const { store, route } = this.#context;
-    const source = await store.source(this.#id).catch(() => null);
-    return this.#runner.execute(place, route.handler, {
-      stdin: `${canonicalJson(withExactNumbers(this.claim.task, source))}\n`,
+    return this.#runner.execute(place, this.#context.route.handler, {
+      stdin: `${canonicalJson(await this.#exactTask())}\n`,
       head: this.#head,
       logPath: this.#artifacts.logOf(this.#id),
       timeoutMs: this.#timeoutMs(),
     });
+  }
+
+  /** With the payload's numbers as they stand in the task's file, where there are any. */
+  async #exactTask(): Promise<Task> {
+    const { task } = this.claim;
+    const payload = JSON.stringify(task.payload) ?? "";
+    if (!/[:[,]-?\d/.test(payload)) return task;
+    try {
+      const exact = parseExactly((await this.#context.store.source(this.#id)) ?? "");
+      const isSame = isRecord(exact) && exact.task_id === task.task_id && isRecord(exact.payload);
+      return isSame ? { ...task, payload: exact.payload as Task["payload"] } : task;
+    } catch {
+      return task; // not JSON, as food
+    }
   }
 
   #beginLog(): void {
@@ -287,15 +299,4 @@ function unwritten(error: Unrecorded): Unrecorded {
 export function resolveHandler(argv: readonly string[], folder: string): string[] {
   const [program = "", ...rest] = argv;
   return [basename(program) === program ? program : resolve(folder, program), ...rest];
-}
-
-/** The payload's numbers as they stand in the task's file; another text (food) changes nothing. */
-function withExactNumbers(task: Task, source: string | null): Task {
-  try {
-    const exact = parseExactly(source ?? "");
-    const isSame = isRecord(exact) && exact.task_id === task.task_id && isRecord(exact.payload);
-    return isSame ? { ...task, payload: exact.payload as Task["payload"] } : task;
-  } catch {
-    return task; // not JSON
-  }
 }
