@@ -96,16 +96,19 @@ function closedUntil(
   return { account_closed_until: account.until };
 }
 
+/** The first keys of an answer about one task. */
+export const taskHead = {
+  ...{ id: z.string(), type: z.nullable(z.string()) },
+  ...{ state: anyState, since: z.string() },
+};
+
 export const show = defineRunOperation({
   name: "show",
   summary: "everything about one task",
   access: "read",
   input: z.strictObject({ id: taskId }),
   output: z.object({
-    id: z.string(),
-    type: z.nullable(z.string()),
-    state: anyState,
-    since: z.string(),
+    ...taskHead,
     worker: z.optional(z.string()),
     token: z.optional(z.string()),
     reason: z.optional(z.string()),

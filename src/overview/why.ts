@@ -7,10 +7,9 @@ import type { Command } from "../operation/command.ts";
 import { plain } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
-import { anyState } from "../queue/schemas.ts";
 import { limitsSection, routeFor, routesSection } from "../work/config-route.ts";
 import { REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
-import { taskId } from "./operations.ts";
+import { taskHead, taskId } from "./operations.ts";
 
 /** `viv why`, apart from the other commands: it alone looks at routes, budgets and the gate. */
 
@@ -20,10 +19,7 @@ export const why = defineRunOperation({
   access: "read",
   input: z.strictObject({ id: taskId }),
   output: z.object({
-    id: z.string(),
-    type: z.nullable(z.string()),
-    state: anyState,
-    since: z.string(),
+    ...taskHead,
     reasons: z.array(
       z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) }),
     ),
