@@ -45,3 +45,26 @@ describe("docs/spec/seeds/swarm-lib.md", () => {
     }
   });
 });
+
+/** Their cells have `path` "name"; a name that ends with … is the beginning of one. */
+describe.each([
+  ["crew", 89],
+  ["dog-pool", 60],
+  ["snake-pit", 50],
+])("docs/spec/seeds/%s.md", (seed, least) => {
+  const rows = rowsOf(`docs/spec/seeds/${seed}.md`);
+
+  it("names tests that there are", () => {
+    expect(rows.length).toBeGreaterThanOrEqual(least);
+    const tests = rows.flatMap(({ proof }) => [
+      ...proof.matchAll(/`((?:test|src)\/[^`]+?\.ts)`((?:[ ,:]*"[^"]+")*)/g),
+    ]);
+    expect(tests.length).toBeGreaterThan(least / 2);
+    for (const [, path = "", names = ""] of tests) {
+      const source = read(path);
+      for (const [, name = ""] of names.matchAll(/"([^"]+)"/g)) {
+        expect(source.includes(name.replace(/ ?…$/, "")), `${path}: ${name}`).toBe(true);
+      }
+    }
+  });
+});
