@@ -89,7 +89,8 @@ function ask(tree: EndedTree, asked: Set<string>): Seen {
     // Newcomers to a group that has been asked already are asked one by one.
     if (!members.every(isNew) || !sendToGroup(group, members, "SIGTERM")) continue;
     sendToGroup(group, members, "SIGCONT"); // one that is stopped could not die of it
-    for (const one of members) note(one, "SIGTERM");
+    // One that left the group (setsid) after the look did not get it, and is asked by itself.
+    for (const one of members.filter((member) => !hasLeft(member, group))) note(one, "SIGTERM");
   }
   for (const one of seen.members.filter(isNew)) {
     if (!send(one, "SIGTERM")) continue;
@@ -134,6 +135,11 @@ function isStill(one: Process): boolean {
   if (!hasProcFs()) return true; // then `look` could not tell either
   const found = readProcess(one.pid);
   return typeof found !== "string" && found.started === one.started && !found.isDead;
+}
+
+function hasLeft({ pid, started }: Process, group: number): boolean {
+  const found = readProcess(pid);
+  return typeof found !== "string" && found.started === started && found.group !== group;
 }
 
 /** False: gone, or not ours to signal; then the next look still shows it. */
