@@ -14,6 +14,12 @@ export interface HandResult {
 
 /** The names of processes that prove results begin so. */
 export const PROVER = "sweep-";
+const A_PROVER = new RegExp(`^${PROVER}\\d+$`);
+
+/** Is it the name of a process that proves the results of others? It may be dead and forgotten. */
+export function isProver(worker: string | undefined): boolean {
+  return worker !== undefined && A_PROVER.test(worker);
+}
 
 /** The last signs of work on a claim, and since when they have not changed. */
 export interface Progress {

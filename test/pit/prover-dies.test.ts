@@ -35,6 +35,18 @@ test("a prover that is killed: the food is proven by another, not eaten again", 
   expect(await pit.findings()).toEqual([]);
 }, 60_000);
 
+test("the claim of a prover that died and is forgotten: the work is still its snake's", async () => {
+  const pit = await Pit.make();
+  pit.food(ID, "- task: a\n- done-when: `true`\n");
+  renameSync(pit.path(`food/${ID}.md`), pit.path(`claimed/boa.${ID}.md`));
+  await pit.sweep();
+  pit.result(ID);
+  renameSync(pit.path(`claimed/boa.${ID}.md`), pit.path(`claimed/sweep-1.${ID}.md`));
+  expect((await pit.sweep()).results).toMatchObject([{ food: ID, snake: "boa", how: "proven" }]);
+  const { history } = await pit.json<{ history: unknown[] }>("show", ID);
+  expect(history).toMatchObject([{ worker: "boa", outcome: "done" }]);
+}, 60_000);
+
 test("food in food/ with a result by hand is proven, and no worker takes it", async () => {
   const pit = await Pit.make();
   pit.food(ID, "- task: a\n- done-when: `true`\n");

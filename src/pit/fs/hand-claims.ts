@@ -1,7 +1,6 @@
 import { existsSync } from "node:fs";
 import { isName } from "../../base/names.ts";
 import { claimedTasks } from "../../queue/fs/claims/claimed.ts";
-import { readWorkerFile } from "../../queue/fs/claims/vital-signs.ts";
 import { afterMove } from "../../queue/fs/ends/after-move.ts";
 import { Afterwards } from "../../queue/fs/ends/afterwards.ts";
 import { reserveId } from "../../queue/fs/enqueue/task-file.ts";
@@ -22,7 +21,7 @@ import { locate } from "../../queue/fs/locate.ts";
 import { readHistory } from "../../queue/fs/record/attempts.ts";
 import { completedTasks } from "../../queue/fs/record/status-file.ts";
 import { idOfFood, NOBODY, resultName } from "../food-names.ts";
-import { PROVER } from "../pit-store.ts";
+import { isProver } from "../pit-store.ts";
 
 /**
  * Claims that a snake made with `mv`, maybe of food that no process of ours had seen. The link in ids/
@@ -35,7 +34,7 @@ export function noticeHandClaims(run: FsRun): void {
     if (!isName(id) || !statIfThere(path)?.isFile()) continue;
     const isNew = !existsSync(idLinkOf(run.paths, id));
     if (isNew) reserveId(run, id, path);
-    if (worker === NOBODY || snakeOf(run, id) === worker || isProver(run, worker)) continue;
+    if (worker === NOBODY || snakeOf(run, id) === worker || isProver(worker)) continue;
     overwrite(noteOf(run, id), worker);
     if (isNew) record(run, { event: "adopted", task: id, worker, to: "claimed" });
   }
@@ -50,11 +49,6 @@ export function nameNameless(run: FsRun): void {
     const target = claimOf(run.paths, NOBODY, id);
     if (!existsSync(target)) renameIfThere(`${claimed}/${name}`, target);
   }
-}
-
-/** A process of ours that proves a result; its snake is another one. */
-function isProver(run: FsRun, worker: string): boolean {
-  return worker.startsWith(PROVER) && readWorkerFile(run, worker) !== null;
 }
 
 /**

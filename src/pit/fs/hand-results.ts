@@ -31,7 +31,7 @@ import { completedTasks } from "../../queue/fs/record/status-file.ts";
 import type { Claim } from "../../queue/store.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
 import { NOBODY, numberOf, resultIdOf, resultName, unprovenName } from "../food-names.ts";
-import { type HandResult, PROVER } from "../pit-store.ts";
+import { type HandResult, isProver } from "../pit-store.ts";
 import { restoreTo, snakeOf } from "./hand-claims.ts";
 import { reserveNumber } from "./numbers.ts";
 
@@ -149,7 +149,7 @@ function judgeResult(run: FsRun, id: string): (HandResult & { isOlder?: boolean 
   const ageMs = Date.now() - Math.min(stats.mtimeMs, stats.ctimeMs);
   const place = locate(run, id);
   const holder = place?.worker;
-  const isNone = holder === undefined || holder === NOBODY || endsProof(holder);
+  const isNone = holder === undefined || holder === NOBODY || isProver(holder);
   const snake = isNone ? snakeOf(run, id) : holder;
   if (place === null) {
     const isKnown = statIfThere(idLinkOf(run.paths, id)) !== undefined;
@@ -202,13 +202,6 @@ export async function takeForProof(
 /** Claims that this process made to prove the work of another. */
 const proving = new WeakMap<FsRun, Map<string, { worker: string; snake: string | null }>>();
 
-/** Is this the end of a proof? Maybe of a process that died after it had recorded it. */
-export function endsProof(worker: string | undefined): boolean {
-  return worker !== undefined && A_PROVER.test(worker);
-}
-
-const A_PROVER = new RegExp(`^${PROVER}\\d+$`);
-
 /** The snake whose result a claim is there to prove. */
 export function creditOf(
   run: FsRun,
@@ -216,7 +209,7 @@ export function creditOf(
 ): string | null {
   const found = proving.get(run)?.get(id);
   if (found?.worker === worker) return found.snake ?? UNSEEN;
-  return endsProof(worker) ? (snakeOf(run, id) ?? UNSEEN) : null;
+  return isProver(worker) ? (snakeOf(run, id) ?? UNSEEN) : null;
 }
 
 /** Its snake has written a result: the food is eaten, though it lies in food/. */
@@ -234,7 +227,7 @@ export function giveBackProof(
   run: FsRun,
   { id, worker, path }: { id: string; worker: string; path: string },
 ): boolean {
-  if (!endsProof(worker)) return false;
+  if (!isProver(worker)) return false;
   // Without a result: it was refuted, and the prover died before it could record that.
   if (!statIfThere(`${run.paths.state.done}/${resultName(id)}`)) return false;
   const target = claimOf(run.paths, NOBODY, id);

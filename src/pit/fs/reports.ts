@@ -23,7 +23,8 @@ import { attemptsSinceRetry } from "../../queue/retry.ts";
 import { MAX_TASK_BYTES, type Task } from "../../queue/task.ts";
 import { quoteDoneWhen } from "../done-when.ts";
 import { resultName } from "../food-names.ts";
-import { creditOf, endsProof, markUnproven } from "./hand-results.ts";
+import { isProver } from "../pit-store.ts";
+import { creditOf, markUnproven } from "./hand-results.ts";
 
 /** What a pit writes about its food, for people and snakes: results and choke notes. */
 
@@ -45,7 +46,7 @@ export function publishResult(run: FsRun, id: string, by: Finisher | null): () =
   const there = statIfThere(target);
   const since = by === null ? 0 : Number(by.token) / 1000;
   // A proof is about the result that is there.
-  if (there && (endsProof(by?.worker) || there.ctimeMs >= since)) return () => {};
+  if (there && (isProver(by?.worker) || there.ctimeMs >= since)) return () => {};
   if (there) markUnproven(run, id); // of an earlier attempt, which did not count
   const tmp = temporaryPath(run, `result-${id}`);
   const isSafe = run.durability === "safe";

@@ -8,6 +8,8 @@ import { expect, onTestFinished, test } from "vitest";
 import { until, within } from "../../../test/support/deadline.ts";
 import { newFolder } from "../../../test/support/folders.ts";
 import { Outage } from "../../../test/support/outage.ts";
+import { endProcesses } from "./end-processes.ts";
+import { seenAs } from "./proc-fs.ts";
 import { endTree, findTree, killTree, type TreeRef, treeOf } from "./process-tree.ts";
 
 const PYTHON = ["/usr/bin/python3", "/usr/local/bin/python3"].find((path) => existsSync(path));
@@ -384,3 +386,21 @@ test("a child that has left both the group and its environment is found by its p
   expect(await endTree(leader.ref, { killAfterMs: 60_000 })).toEqual([]);
   expect([isAlive(middle), isAlive(last)]).toEqual([false, false]);
 });
+
+test.skipIf(!existsSync("/proc/self/stat"))(
+  "one that leaves the group between the look and the signal is asked as well",
+  async () => {
+    const leader = shell("setsid sleep 1000 & echo $!; exec sleep 1000");
+    const [left = 0] = await leader.prints(1);
+    await until("it has left", () => seenAs(left)?.group === left);
+    const living = () => [leader.pid, left].flatMap((pid) => seenAs(pid) ?? []);
+    const look = () => ({
+      // As it was a moment before.
+      members: living().flatMap((one) => (one.isDead ? [] : [{ ...one, group: leader.pid }])),
+      wholeGroups: [leader.pid],
+      isUnsure: false,
+    });
+    const end = endProcesses({ look, asksWholeGroups: true }, 3_600_000);
+    expect(await within("both end", end)).toEqual([]);
+  },
+);
