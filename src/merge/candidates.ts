@@ -34,11 +34,14 @@ export interface Candidate extends Branch {
 
 /** The tasks with branches, of all or of these; in no order. */
 export function branchesOf(store: Store, wanted: readonly string[] | null): Branch[] {
+  const ids = new Set(wanted ?? tasksWithBranches(store));
+  return [...ids].filter(isName).flatMap((id) => branchOfTask(store, id) ?? []);
+}
+
+function tasksWithBranches(store: Store): string[] {
   const names = ifThere(() => readdirSync(store.workspaces)) ?? [];
   const recorded = names.flatMap((name) => (name.startsWith(".") ? (idOfRecord(name) ?? []) : []));
-  const ids = new Set([...recorded, ...tasksWithLanding(store.folder)]);
-  const chosen = wanted === null ? ids : new Set(wanted.filter((id) => ids.has(id)));
-  return [...chosen].filter(isName).flatMap((id) => branchOfTask(store, id) ?? []);
+  return [...recorded, ...tasksWithLanding(store.folder)];
 }
 
 /** After `workspaces gc` the landing still knows it. Null for a task without a branch. */
@@ -77,10 +80,19 @@ export async function repositoriesOf(
   return { found: [...found.values()], gone };
 }
 
-/** All branches of a repository and the commits they end at. */
-export async function headsOf({ path }: Repository): Promise<Map<string, string>> {
+/** The refs of these branches; of all, where there are many. */
+export function refsOf(branches: readonly Branch[]): string[] {
+  if (branches.length > 100) return ["refs/heads/"];
+  return branches.map(({ branch }) => `refs/heads/${branch}`);
+}
+
+/** The commits that these branches end at. */
+export async function headsOf(
+  { path }: Repository,
+  branches: readonly Branch[],
+): Promise<Map<string, string>> {
   const format = "--format=%(objectname) %(refname)";
-  const text = await git(["for-each-ref", format, "refs/heads/"], { cwd: path });
+  const text = await git(["for-each-ref", format, ...refsOf(branches)], { cwd: path });
   const prefix = "refs/heads/".length + 1;
   return new Map(
     text

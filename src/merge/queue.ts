@@ -3,7 +3,6 @@ import { isVivError } from "../base/errors.ts";
 import { tryFileLock, withFileLock } from "../platform/files/file-lock.ts";
 import type { Repository } from "../work/workspaces/worktree.ts";
 import {
-  type Branch,
   branchesOf,
   type Candidate,
   candidatesAmong,
@@ -69,17 +68,16 @@ async function mergeHere(
   wanted: readonly string[] | null,
 ): Promise<void> {
   const { store, settings } = context;
-  const branches = branchesOf(store, null).filter((one) => paths.has(one.repository));
-  const heads = await headsOf(repository);
-  const chosen = branches.filter(({ id }) => wanted?.includes(id) ?? true);
-  const candidates = inOrder(await candidatesAmong(store, chosen, heads));
+  const branches = branchesOf(store, wanted).filter((one) => paths.has(one.repository));
+  const heads = await headsOf(repository, branches);
+  const candidates = inOrder(await candidatesAmong(store, branches, heads));
   if (candidates.length === 0) return;
   await endLeftProof(context, scratchPath(store.folder, repository));
-  const target = await findTarget(targetRequest(context, repository, branches, candidates));
+  const target = await findTarget(targetRequest(context, repository, candidates));
   if (!target.exists) await makeTarget(repository, target);
   const notice = settings.prove === undefined && (await hooksNotice(store.folder, repository));
   if (notice) context.onEvent?.({ kind: "notice", message: notice });
-  const session = await Session.open(context, repository, target, branches, heads);
+  const session = await Session.open(context, repository, target);
   const left = await recover(session, candidates);
   while (left.length > 0 && !session.isStopped) {
     await tryGroup(session, left.splice(0, settings.batch));
@@ -89,10 +87,9 @@ async function mergeHere(
 export function targetRequest(
   { store, settings, routeFor }: Pick<MergeContext, "store" | "settings" | "routeFor">,
   repository: Repository,
-  branches: readonly Branch[],
   candidates: readonly Candidate[],
 ) {
   const into = settings.into ?? null;
   const base = routeFor(candidates[0]?.type ?? "")?.base;
-  return { repository, into, store, branches, base };
+  return { repository, into, store, base };
 }

@@ -1,6 +1,6 @@
 import { git } from "../platform/git/git.ts";
 import { inspect } from "../work/workspaces/inspect.ts";
-import type { Candidate } from "./candidates.ts";
+import { type Candidate, refsOf } from "./candidates.ts";
 import { land } from "./land.ts";
 import type { Landing } from "./landing.ts";
 import type { Session } from "./session.ts";
@@ -14,7 +14,7 @@ export async function recover(
   session: Session,
   candidates: readonly Candidate[],
 ): Promise<Candidate[]> {
-  const merged = await mergedInto(session);
+  const merged = await mergedInto(session, candidates);
   const held: Candidate[] = [];
   const left: Candidate[] = [];
   for (const candidate of candidates) {
@@ -35,9 +35,12 @@ export async function recover(
 }
 
 /** The branches whose commits are all in the target. */
-async function mergedInto({ repository, target }: Session): Promise<ReadonlySet<string>> {
+async function mergedInto(
+  { repository, target }: Session,
+  candidates: readonly Candidate[],
+): Promise<ReadonlySet<string>> {
   const format = "--format=%(refname:lstrip=2)";
-  const list = ["for-each-ref", format, `--merged=${target.tip}`, "refs/heads/"];
+  const list = ["for-each-ref", format, `--merged=${target.tip}`, ...refsOf(candidates)];
   return new Set((await git(list, { cwd: repository.path })).split("\n"));
 }
 

@@ -1,14 +1,15 @@
 import { isVivError, VivError } from "../base/errors.ts";
+import { isName } from "../base/names.ts";
 import { quoted } from "../base/text.ts";
 import { askGit, git } from "../platform/git/git.ts";
 import type { ReadyRoute } from "../work/attempt.ts";
 import { identity } from "../work/workspaces/commit.ts";
 import { branchOf } from "../work/workspaces/record.ts";
 import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
-import type { Branch, Candidate } from "./candidates.ts";
+import { branchOfTask, type Candidate } from "./candidates.ts";
 import { checkoutsOf, fastForward, forwardCommand, type Obstacle } from "./checkouts.ts";
 import type { MergeSettings } from "./config.ts";
-import { type Landing, readLanding, writeLanding } from "./landing.ts";
+import { type Landing, writeLanding } from "./landing.ts";
 import { isAncestor, treeOf } from "./merge-commit.ts";
 import type { ProofHost } from "./prove-merge.ts";
 import { Scratch } from "./scratch.ts";
@@ -69,16 +70,12 @@ export class Session {
   /** Why nothing more can land now, though it is proven; and those that wait for that, in order. */
   obstacle: Obstacle | null = null;
   readonly chain = new Set<string>();
-  readonly #branches: ReadonlyMap<string, Branch>;
-  readonly #heads: ReadonlyMap<string, string>;
   readonly #landings = new Map<string, Landing>();
   readonly #before = new Map<string, Landing | null>();
 
   private constructor(
     given: Pick<Session, "context" | "repository" | "target" | "scratch" | "signs" | "identity">,
     top: Commit,
-    branches: readonly Branch[],
-    heads: ReadonlyMap<string, string>,
   ) {
     ({
       context: this.context,
@@ -89,16 +86,12 @@ export class Session {
       identity: this.identity,
     } = given);
     this.top = top;
-    this.#branches = new Map(branches.map((one) => [one.id, one]));
-    this.#heads = heads;
   }
 
   static async open(
     context: MergeContext,
     repository: Repository,
     target: Target,
-    branches: readonly Branch[],
-    heads: ReadonlyMap<string, string>,
   ): Promise<Session> {
     const { tip } = target;
     const scratch = await Scratch.open(context.store.folder, repository, tip);
@@ -108,7 +101,7 @@ export class Session {
     const signs = (await askGit(question, place)).stdout.toString().trim() === "true";
     const given = { context, repository, target, scratch, signs };
     const who = await identity(place);
-    return new Session({ ...given, identity: who }, top, branches, heads);
+    return new Session({ ...given, identity: who }, top);
   }
 
   get isStopped(): boolean {
@@ -226,14 +219,14 @@ export class Session {
   }
 
   /** A dependency whose work is not in the target yet: then it comes first. */
-  waitsFor(candidate: Candidate, merged: readonly Step[]): string | null {
-    const { store } = this.context;
+  async waitsFor(candidate: Candidate, merged: readonly Step[]): Promise<string | null> {
     for (const id of candidate.dependsOn) {
-      const branch = this.#branches.get(id);
-      if (branch === undefined || !this.#heads.has(branch.branch)) continue;
       if (this.chain.has(id) || merged.some((step) => step.candidate.id === id)) continue;
-      const landing = this.#landings.get(id) ?? readLanding(store.folder, id);
-      if (landing === null || !isSettled(landing.state)) return id;
+      const branch = isName(id) ? branchOfTask(this.context.store, id) : null;
+      if (branch === null || branch.repository !== candidate.repository) continue;
+      const landing = this.#landings.get(id) ?? branch.landing;
+      if (landing !== null && isSettled(landing.state)) continue;
+      if ((await commitOf(this.repository, `refs/heads/${branch.branch}`)) !== null) return id;
     }
     return null;
   }

@@ -2,9 +2,9 @@ import { VivError } from "../base/errors.ts";
 import { quoted } from "../base/text.ts";
 import { askGit, git } from "../platform/git/git.ts";
 import type { Store } from "../queue/store.ts";
-import { branchOf } from "../work/workspaces/record.ts";
+import { branchOf, taskOfBranch } from "../work/workspaces/record.ts";
 import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
-import type { Branch } from "./candidates.ts";
+import { branchOfTask } from "./candidates.ts";
 
 /** A branch that work goes into, and the commit that it ends at. */
 export interface Target {
@@ -22,9 +22,7 @@ export interface TargetRequest {
   repository: Repository;
   /** Null: the run's own, which is made from `base` when it is not there. */
   into: string | null;
-  store: Pick<Store, "runId">;
-  /** Those of tasks: none of them can be a target. */
-  branches: readonly Branch[];
+  store: Store;
   base: string | undefined;
 }
 
@@ -32,9 +30,9 @@ export interface TargetRequest {
 export async function findTarget(request: TargetRequest): Promise<Target & { exists: boolean }> {
   const { repository, into, store } = request;
   const branch = into === null ? defaultTarget(store) : await plainName(repository, into);
-  const owner = request.branches.find((one) => one.branch === branch);
-  if (owner !== undefined) {
-    const why = `${branch} is the branch of the task ${owner.id}`;
+  const owner = taskOfBranch(branch);
+  if (owner !== null && branchOfTask(store, owner)?.branch === branch) {
+    const why = `${branch} is the branch of the task ${owner}`;
     throw refused(repository, `${why}; name another one with --into, or with into in [merge].`);
   }
   const ref = `refs/heads/${branch}`;

@@ -61,7 +61,7 @@ async function mergeOne(
 ): Promise<Step | "later" | null> {
   const { context, repository, scratch, signs, identity } = session;
   const { base, head, type } = candidate;
-  const before = session.waitsFor(candidate, steps);
+  const before = await session.waitsFor(candidate, steps);
   if (before !== null) {
     const reason = `waits for ${before}, which has not landed`;
     session.tell(session.move(candidate, "again", { reason }));
