@@ -7,7 +7,7 @@ import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
-import type { WorkerOptions } from "./worker.ts";
+import type { Beside, WorkerOptions } from "./worker.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
 
@@ -45,8 +45,8 @@ export interface WorkerHost {
   sizeOf(path: string): number;
   /** False when something is there already. */
   writeIfAbsent(path: string, text: string): boolean;
-  /** Starts what a layout runs beside a worker; returns what stops it. */
-  beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => () => Promise<void>;
+  /** Starts what runs beside a worker: proofs of a layout, the merge queue. */
+  beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => Beside | Promise<Beside>;
   /** The worker's own environment, of which a handler gets a part. */
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
