@@ -88,6 +88,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const workspaces = {
     commit: () => import("../work/workspaces/commit.ts"),
     inspect: () => import("../work/workspaces/inspect.ts"),
+    onto: () => import("../work/workspaces/onto.ts"),
     open: () => import("../work/workspaces/open.ts"),
     remove: () => import("../work/workspaces/remove.ts"),
   };
@@ -103,6 +104,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
+    unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
     removeWorkspace: async (id) =>
       (await workspaces.remove()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),

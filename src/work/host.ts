@@ -6,8 +6,10 @@ import { definePort } from "../operation/operation.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
+import type { Task } from "../queue/task.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
 import type { WorkerOptions } from "./worker.ts";
+import type { Begin } from "./workspaces/begin.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
 
@@ -19,6 +21,10 @@ export interface WorkerHost {
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
   openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
   commitWorkspace(path: string, message: string): Promise<string | null>;
+  /** Files of a workspace in which conflict markers are left. */
+  unresolvedIn?(path: string): Promise<readonly string[]>;
+  /** Where the branch of a task begins; without it, at the route's base. */
+  beginOf?(task: Task): Promise<Begin>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes unsaved work to a patch in artifacts/ first. */
   removeWorkspace(id: string): Promise<RemovedWorkspace>;

@@ -65,7 +65,9 @@ export async function placeFor(context: AttemptContext): Promise<Place> {
       VIV_ATTEMPT: String(claim.attempt),
       VIV_WORKSPACE: workspace?.path ?? "",
       VIV_EVIDENCE: isRetry ? artifacts.evidenceBefore(id, claim.attempt) : "",
-      VIV_NOTE: isRetry ? await lastNote(store, id) : "",
+      VIV_NOTE: [isRetry ? await lastNote(store, id) : "", workspace?.note ?? ""]
+        .filter(Boolean)
+        .join("\n"),
       ...claimFile?.env,
     },
     claimFile: claimFile?.path,
@@ -87,7 +89,7 @@ export async function atHome(
   return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
 }
 
-async function openWorkspace({ id, route, store, host }: AttemptContext) {
+async function openWorkspace({ claim, id, route, store, host }: AttemptContext) {
   const { workspace: kind, repository, base, folder } = route;
   if (kind === "none") return null;
   return host.openWorkspace({
@@ -96,10 +98,11 @@ async function openWorkspace({ id, route, store, host }: AttemptContext) {
     id,
     repository: repository ? resolve(folder, repository) : undefined,
     base: base || undefined,
+    begin: kind === "worktree" ? await host.beginOf?.(claim.task) : undefined,
   });
 }
 
-/** The note of the person who sent the task back. */
+/** The note of the last decision that sent the task back. */
 async function lastNote(store: Store, id: string): Promise<string> {
   const history = (await store.show(id))?.history ?? [];
   for (const record of history.toReversed()) if (!isAttempt(record)) return record.note ?? "";

@@ -47,7 +47,7 @@ const UNFINISHED = {
   "rebase-apply": "rebase",
 };
 
-function mustBeAtRest(admin: string, path: string): void {
+export function mustBeAtRest(admin: string, path: string): void {
   for (const [file, what] of Object.entries(UNFINISHED)) {
     if (!existsSync(join(admin, file))) continue;
     throw invalid(
@@ -57,7 +57,7 @@ function mustBeAtRest(admin: string, path: string): void {
   }
 }
 
-async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
+export async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   const { status, stdout } = await askGit(["symbolic-ref", "--quiet", "HEAD"], place);
   const head = status === 0 ? stdout.toString().trim() : null;
   if (head === `refs/heads/${branch}`) return;
@@ -69,7 +69,7 @@ async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
 }
 
 /** The user is the author, as far as git knows one. */
-async function identity(place: GitPlace): Promise<Record<string, string>> {
+export async function identity(place: GitPlace): Promise<Record<string, string>> {
   const env: Record<string, string> = {};
   for (const role of ["AUTHOR", "COMMITTER"]) {
     const question = ["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`];
