@@ -38,9 +38,19 @@ export const LEDGER_EVENTS = [
   "step", // an action of a model run: see usage.ts
   "usage", // tokens and money of an attempt's model runs
   "reserved", // the possible cost of an attempt's next step, out of a budget that it shares
+  "landed", // its work is in the target branch: commit, target, repository, strategy, proof
+  "conflict", // it cannot be merged; note says with what
+  "merge_red", // merged, its proof failed
+  "held", // its landing waits for something; note says for what
   "quarantined",
   "repaired",
   "worker_started",
   "worker_stopped",
 ] as const;
 export type LedgerEvent = (typeof LEDGER_EVENTS)[number];
+
+/** Facts that other rooms add about a task: model runs, and the way of its work into a branch. */
+export type ToldEvent = Extract<
+  LedgerEvent,
+  "step" | "usage" | "reserved" | "landed" | "conflict" | "merge_red" | "held"
+>;

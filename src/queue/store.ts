@@ -1,7 +1,7 @@
 import type * as z from "zod/mini";
 import type { ProcessIdentity } from "../base/clock.ts";
 import type { AttemptRecord, FailureOutcome, HistoryRecord, Proof } from "./attempt.ts";
-import type { LedgerLine } from "./ledger.ts";
+import type { LedgerLine, ToldEvent } from "./ledger.ts";
 import type { bulkResult, finding } from "./schemas.ts";
 import type { TaskSpec } from "./spec.ts";
 import type { TaskState } from "./states.ts";
@@ -360,8 +360,8 @@ export interface Queue {
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
   /** All lines, then at each further look the new ones: each once, whatever their dates. */
   followLedger(): LedgerNews;
-  /** Adds a line about a model run: an action (`step`), its use (`usage`) or a plan (`reserved`). */
-  append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" }): Promise<void>;
+  /** Adds a line about a model run or a landing. */
+  append(line: Omit<LedgerLine, "at"> & { event: ToldEvent }): Promise<void>;
 
   /** True when there may be a task to claim; false after the time-out or the signal. */
   waitForWork(options: WaitOptions): Promise<boolean>;

@@ -94,6 +94,8 @@ export function artifactsIn(artifacts: string) {
     logOf,
     artifactOf,
     proofLogOf: (id: string) => at(`${id}.proof.log`),
+    /** The output of the proof after its merge. */
+    mergeLogOf: (id: string) => at(`${id}.merge.log`),
     /** The stdout of an engine, as it is. */
     streamOf: (id: string) => at(`${id}.stream.jsonl`),
     /** Where the artifact is inside a sandbox, which shows only this task's files. */

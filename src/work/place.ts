@@ -34,36 +34,17 @@ export interface AttemptContext {
 }
 
 export async function placeFor(context: AttemptContext): Promise<Place> {
-  const { claim, id, route, store, host } = context;
+  const { claim, id, store, host } = context;
   const site = store.extension(WORK_SITE);
   const { artifacts } = host;
   const workspace = await openWorkspace(context);
-  const artifact =
-    route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
-  const claimFile = site?.claimFile(claim, artifact);
+  const claimFile = site?.claimFile(claim, artifactFor(context));
   const isRetry = claim.attempt > 1;
-  // swarm-lib's five, under both prefixes.
-  const shared = {
-    RUN_DIR: store.location,
-    TASK_ID: id,
-    WORKER_ID: claim.worker,
-    ARTIFACT_PATH: artifact,
-    LOG_PATH: artifacts.logOf(id),
-  };
-  const both = Object.entries(shared).flatMap(([name, value]) => [
-    [`SWARM_${name}`, value],
-    [`VIV_${name}`, value],
-  ]);
   return {
     cwd: workspace?.path ?? site?.folder ?? host.cwd,
     workspace: workspace?.path ?? null,
     env: {
-      ...route.env,
-      ...Object.fromEntries(both),
-      VIV_RUN: store.location,
-      VIV_TASK_TYPE: claim.task.task_type,
-      VIV_ATTEMPT: String(claim.attempt),
-      VIV_WORKSPACE: workspace?.path ?? "",
+      ...environmentFor(context, workspace?.path ?? ""),
       VIV_EVIDENCE: isRetry ? artifacts.evidenceBefore(id, claim.attempt) : "",
       VIV_NOTE: [isRetry ? await lastNote(store, id) : "", workspace?.note ?? ""]
         .filter(Boolean)
@@ -72,6 +53,41 @@ export async function placeFor(context: AttemptContext): Promise<Place> {
     },
     claimFile: claimFile?.path,
     branch: workspace?.branch,
+  };
+}
+
+type InPlace = Pick<AttemptContext, "claim" | "id" | "route" | "host"> & {
+  store: Pick<Store, "location">;
+};
+
+function artifactFor({ id, route, host: { artifacts } }: InPlace): string {
+  return route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
+}
+
+/** The variables of a program that works on a task in this workspace, without news for a retry. */
+export function environmentFor(context: InPlace, workspace: string): Record<string, string> {
+  const { claim, id, route, store, host } = context;
+  // swarm-lib's five, under both prefixes.
+  const shared = {
+    RUN_DIR: store.location,
+    TASK_ID: id,
+    WORKER_ID: claim.worker,
+    ARTIFACT_PATH: artifactFor(context),
+    LOG_PATH: host.artifacts.logOf(id),
+  };
+  const both = Object.entries(shared).flatMap(([name, value]) => [
+    [`SWARM_${name}`, value],
+    [`VIV_${name}`, value],
+  ]);
+  return {
+    ...route.env,
+    ...Object.fromEntries(both),
+    VIV_RUN: store.location,
+    VIV_TASK_TYPE: claim.task.task_type,
+    VIV_ATTEMPT: String(claim.attempt),
+    VIV_WORKSPACE: workspace,
+    VIV_EVIDENCE: "",
+    VIV_NOTE: "",
   };
 }
 

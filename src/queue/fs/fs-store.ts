@@ -18,7 +18,7 @@ import {
   releaseTask,
 } from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
-import { type FsRun, recordModelLine } from "./fs-run.ts";
+import { type FsRun, recordTold } from "./fs-run.ts";
 import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
 import { project, projectAtClose } from "./record/project.ts";
@@ -126,7 +126,7 @@ export function fsStore(run: FsRun): S.Store {
       yield* read.ledgerLines(run, query);
     },
     followLedger: () => read.followLedger(run),
-    append: call(recordModelLine),
+    append: call(recordTold),
     log: (id, options = {}) => readLog(run, id, options),
     proof: call(readProof),
     waitForWork: (options) => waitForWork(run, options),

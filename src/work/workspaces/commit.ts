@@ -47,9 +47,15 @@ const UNFINISHED = {
   "rebase-apply": "rebase",
 };
 
+/** What git has begun there and not ended, like a merge; null at rest. */
+export function unfinishedIn(admin: string): string | null {
+  const file = Object.keys(UNFINISHED).find((name) => existsSync(join(admin, name)));
+  return file === undefined ? null : UNFINISHED[file as keyof typeof UNFINISHED];
+}
+
 export function mustBeAtRest(admin: string, path: string): void {
-  for (const [file, what] of Object.entries(UNFINISHED)) {
-    if (!existsSync(join(admin, file))) continue;
+  const what = unfinishedIn(admin);
+  if (what !== null) {
     throw invalid(
       path,
       `a ${what} is unfinished in ${path}; finish it, or run: git -C ${path} ${what} --abort.`,
