@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
+import { askGit, type GitPlace, git, lastWord } from "../../platform/git/git.ts";
 import { mergeTrees } from "../../platform/git/merge-tree.ts";
 import { checkOut, treeOfFiles } from "./archive.ts";
 import { identity, mustBeAtRest, mustBeOn } from "./commit.ts";
@@ -50,7 +50,7 @@ async function prepare(
   { tip, keep, merged: known }: Noted,
 ): Promise<Ready | null> {
   mustBeAtRest(admin, path);
-  if ((await commitOf(repository, tip)) === null) return null;
+  if (!(await isThere(repository, tip))) return null;
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
   const from = await commitOfFiles(root, id, place, head);
   await git(["update-ref", "-m", "viv: before a rework", keep, from], place);
@@ -61,6 +61,12 @@ async function prepare(
   const ready: Ready = { step: "ready", tip, keep, head, from, tree, files };
   writeRecord(root, id, { ...record, onto: ready });
   return ready;
+}
+
+async function isThere({ path }: Repository, commit: string): Promise<boolean> {
+  const { status, stderr } = await askGit(["cat-file", "-e", commit], { cwd: path });
+  if (status === 0 || status === 1) return status === 0;
+  throw invalid(path, `git cat-file failed in ${path}: ${lastWord(stderr)}.`);
 }
 
 /** The branch's own commit when nothing has changed since. */
