@@ -7,6 +7,7 @@ const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
 const gate = () => import("../gate/cli.ts");
+const mergeDiff = () => import("../merge/diff-cli.ts");
 const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
@@ -73,6 +74,7 @@ const commands: readonly CatalogEntry[] = [
   entry("heartbeat", "record that a worker is alive", "workers", queueClaims),
   entry("ls", "tasks and counts", "looking", overview),
   entry("show", "everything about one task", "looking", overview),
+  entry("diff", "what a task changed", "looking", mergeDiff),
   entry("tree", "tasks and their children", "looking", overview),
   entry("why", "why a task is not moving", "looking", overviewWhy),
   entry("status", "the run's checkpoint and workers", "looking", status),
