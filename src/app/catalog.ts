@@ -7,6 +7,7 @@ const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
 const gate = () => import("../gate/cli.ts");
+const merge = () => import("../merge/cli.ts");
 const mergeDiff = () => import("../merge/diff-cli.ts");
 const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
@@ -42,6 +43,7 @@ const commands: readonly CatalogEntry[] = [
   entry("retry", "requeue a failed task", "tasks", queueTasks),
   entry("approve", "accept a task in review", "tasks", queueTasks),
   entry("reject", "send a task in review back", "tasks", queueTasks),
+  entry("merge", "land done work in a branch, proven after the merge", "tasks", merge),
   entry("crew up", "start the crew of a manifest", "workers", crew),
   entry("crew ps", "state of each member", "looking", crew),
   entry("crew tick", "run one tick now and follow it", "workers", crew),

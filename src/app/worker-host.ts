@@ -6,6 +6,7 @@ import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import { followLogs } from "../engines/session-logs.ts";
 import type { GatePort } from "../gate/operations.ts";
+import { mergeSection } from "../merge/config.ts";
 import type { EnginePort } from "../overview/model-operations.ts";
 import { PIT_OFFER } from "../pit/fs/offer.ts";
 import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
@@ -77,6 +78,13 @@ export function whyNotInstalled(program: string, path: string | undefined): stri
   return `${what}${where}; install it, or set binary to its path`;
 }
 
+/** With `auto` in [merge], the merge queue. */
+const mergeBeside: WorkerHost["beside"] = async (store, host, options) => {
+  const settings = options.config?.section(mergeSection);
+  if (!settings?.auto || settings.via !== "merge") return { stop: async () => {} };
+  return (await import("../merge/beside.ts")).mergeBeside(store, host, options, settings);
+};
+
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { artifactsIn }] = await Promise.all([
@@ -104,6 +112,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
+    beginOf: async (...args) => (await import("../merge/begin-of.ts")).beginOf(...args),
     unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
     removeWorkspace: async (id) =>
@@ -119,7 +128,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent: createIfAbsentUnsynced,
-    beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : undefined,
+    beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : mergeBeside,
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Config } from "../base/section.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Shown } from "../engines/engine.ts";
 import type { MachineRetry } from "../platform/machine-retry.ts";
@@ -31,6 +32,7 @@ export interface AttemptContext {
   store: Store;
   host: WorkerHost;
   retry: MachineRetry;
+  config?: Config;
 }
 
 export async function placeFor(context: AttemptContext): Promise<Place> {
@@ -105,7 +107,7 @@ export async function atHome(
   return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
 }
 
-async function openWorkspace({ claim, id, route, store, host }: AttemptContext) {
+async function openWorkspace({ claim, id, route, store, host, config }: AttemptContext) {
   const { workspace: kind, repository, base, folder } = route;
   if (kind === "none") return null;
   return host.openWorkspace({
@@ -114,7 +116,7 @@ async function openWorkspace({ claim, id, route, store, host }: AttemptContext) 
     id,
     repository: repository ? resolve(folder, repository) : undefined,
     base: base || undefined,
-    begin: kind === "worktree" ? await host.beginOf?.(claim.task) : undefined,
+    begin: kind === "worktree" ? await host.beginOf?.(store, claim.task, config) : undefined,
   });
 }
 

@@ -9,7 +9,7 @@ export interface Begin {
   /** A branch; its tip, if it exists, is taken instead of the route's base. */
   target?: string;
   /** Dependencies that are done and not in the target yet. */
-  dependencies: readonly { task: string; branch: string }[];
+  dependencies: readonly { task: string; branch: string; repository: string }[];
 }
 
 /**
@@ -25,7 +25,8 @@ export async function beginAt(
   const place = { cwd: repository.path };
   const without: NonNullable<WorktreeRecord["without"]> = [];
   let base = start;
-  for (const { task, branch } of begin?.dependencies ?? []) {
+  for (const { task, branch, repository: of } of begin?.dependencies ?? []) {
+    if (of !== repository.path) continue;
     const tip = await commitOf(repository, `refs/heads/${branch}`);
     if (tip === null || (await isAncestor(repository, tip, base))) continue;
     const merged = await mergeTrees(place, base, tip);

@@ -150,6 +150,16 @@ export function refPart(name: string): string {
   return safe.replace(/^\.|\.(?=\.|$|lock$)/g, percent(0x2e));
 }
 
+/** The task that a branch would be of; null for other names. */
+export function taskOfBranch(branch: string): string | null {
+  if (!branch.startsWith("viv/")) return null;
+  try {
+    return decodeURIComponent(branch.slice("viv/".length));
+  } catch {
+    return null;
+  }
+}
+
 function percent(byte: number): string {
   return `%${byte.toString(16).toUpperCase().padStart(2, "0")}`;
 }
