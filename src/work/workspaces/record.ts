@@ -20,8 +20,10 @@ export const workspaceInfo = z.object({
   ahead: z.number(),
   /** Commits on the branch since it was made; null when the commit it began with is gone. */
   commits: z.nullable(z.number()),
-  /** Every commit on the branch is in another one as well. */
+  /** The branch has commits of its own, and every one is in another branch as well. */
   merged: z.boolean(),
+  /** The commit that the branch ends at. */
+  head: z.optional(z.string()),
   /** The folder is gone. */
   missing: z.boolean(),
   bytes: z.number(),
