@@ -8,6 +8,7 @@ const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
 const gate = () => import("../gate/cli.ts");
 const merge = () => import("../merge/cli.ts");
+const mergeDiff = () => import("../merge/diff-cli.ts");
 const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
@@ -75,6 +76,7 @@ const commands: readonly CatalogEntry[] = [
   entry("heartbeat", "record that a worker is alive", "workers", queueClaims),
   entry("ls", "tasks and counts", "looking", overview),
   entry("show", "everything about one task", "looking", overview),
+  entry("diff", "what a task changed", "looking", mergeDiff),
   entry("tree", "tasks and their children", "looking", overview),
   entry("why", "why a task is not moving", "looking", overviewWhy),
   entry("status", "the run's checkpoint and workers", "looking", status),
@@ -85,7 +87,7 @@ const commands: readonly CatalogEntry[] = [
   entry("engines", "installed engines; dry runs", "care", models),
   entry("accounts", "state of each account; open, close", "care", engines),
   entry("gate", "slots for engines: holders and queue", "care", gate),
-  entry("workspaces", "folders of tasks; gc removes old ones", "care", work),
+  entry("workspaces", "folders of tasks; gc removes landed ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
   entry("reap", "release the claims of dead workers", "care", queueMaintenance),
   entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),

@@ -96,6 +96,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const workspaces = {
     commit: () => import("../work/workspaces/commit.ts"),
     inspect: () => import("../work/workspaces/inspect.ts"),
+    onto: () => import("../work/workspaces/onto.ts"),
     open: () => import("../work/workspaces/open.ts"),
     remove: () => import("../work/workspaces/remove.ts"),
   };
@@ -111,9 +112,14 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
+    beginOf: async (...args) => (await import("../merge/begin-of.ts")).beginOf(...args),
+    unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
-    removeWorkspace: async (id) =>
-      (await workspaces.remove()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
+    removeWorkspace: async (id, landed) => {
+      const { removeWorkspace } = await workspaces.remove();
+      return removeWorkspace(root, id, join(artifacts, `${id}.patch`), landed);
+    },
+    landedAs: async (id) => (await import("../merge/facts.ts")).landedAs(runDir, id),
     accounts: await accountsHere(env, cwd),
     gate: (await gateHere(env, cwd)).machine,
     engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),

@@ -45,7 +45,10 @@ function tasksWithBranches(store: Store): string[] {
 }
 
 /** After `workspaces gc` the landing still knows it. Null for a task without a branch. */
-export function branchOfTask(store: Store, id: string): Branch | null {
+export function branchOfTask(
+  store: Pick<Store, "folder" | "workspaces">,
+  id: string,
+): Branch | null {
   const landing = readLanding(store.folder, id);
   const record = readRecord(store.workspaces, id);
   const known = record?.kind === "worktree" ? record : landing;

@@ -34,6 +34,7 @@ export const LEDGER_EVENTS = [
   "rejected",
   "cancelled",
   "retried",
+  "reworked", // a done task went back: `why` says for what kind of reason
   "step", // an action of a model run: see usage.ts
   "usage", // tokens and money of an attempt's model runs
   "reserved", // the possible cost of an attempt's next step, out of a budget that it shares

@@ -325,6 +325,11 @@ export interface Queue {
   retry(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   approve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+  /**
+   * Sends a done task back for another attempt; earlier ones no longer count against it. Tasks that
+   * ran because it was done are left as they are. `why`: one word for the ledger.
+   */
+  rework(id: string, options?: { by?: string; note?: string; why?: string }): Promise<Ended>;
 
   /** The text in VIV_CLAIM of a claim's processes; no other claim of any run has the same. */
   claimMark(claim: { id: string; token: string }): string;

@@ -1,3 +1,4 @@
+import type { Config } from "../base/section.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import type { LogPort } from "../engines/session-logs.ts";
@@ -6,10 +7,20 @@ import { definePort } from "../operation/operation.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
+import type { Task } from "../queue/task.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
 import type { Beside, WorkerOptions } from "./worker.ts";
+import type { Begin } from "./workspaces/begin.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
+
+export interface LandedAs {
+  /** The commit of its branch. */
+  head: string;
+  target: string;
+  /** The target still has it: it may have been moved back by force. */
+  isThere: boolean;
+}
 
 /** What a worker needs of the machine; main.ts provides the real one. */
 export interface WorkerHost {
@@ -19,9 +30,15 @@ export interface WorkerHost {
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
   openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
   commitWorkspace(path: string, message: string): Promise<string | null>;
+  /** Files of a workspace in which conflict markers are left. */
+  unresolvedIn?(path: string): Promise<readonly string[]>;
+  /** Where the branch of a task begins; without it, at the route's base. */
+  beginOf?(store: Store, task: Task, config: Config | undefined): Promise<Begin>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
-  /** Writes unsaved work to a patch in artifacts/ first. */
-  removeWorkspace(id: string): Promise<RemovedWorkspace>;
+  /** Writes unsaved work to a patch in artifacts/ first; not if this commit of its branch has landed. */
+  removeWorkspace(id: string, landed?: string): Promise<RemovedWorkspace>;
+  /** How the branch of a task has landed; null if it has not. */
+  landedAs?(id: string): Promise<LandedAs | null>;
   /** The gates of accounts, for every worker on the machine. */
   accounts: Accounts;
   /** The machine's gate, for every engine that is started on it. */

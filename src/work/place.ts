@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Config } from "../base/section.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Shown } from "../engines/engine.ts";
 import type { MachineRetry } from "../platform/machine-retry.ts";
@@ -31,6 +32,7 @@ export interface AttemptContext {
   store: Store;
   host: WorkerHost;
   retry: MachineRetry;
+  config?: Config;
 }
 
 export async function placeFor(context: AttemptContext): Promise<Place> {
@@ -46,7 +48,9 @@ export async function placeFor(context: AttemptContext): Promise<Place> {
     env: {
       ...environmentFor(context, workspace?.path ?? ""),
       VIV_EVIDENCE: isRetry ? artifacts.evidenceBefore(id, claim.attempt) : "",
-      VIV_NOTE: isRetry ? await lastNote(store, id) : "",
+      VIV_NOTE: [isRetry ? await lastNote(store, id) : "", workspace?.note ?? ""]
+        .filter(Boolean)
+        .join("\n"),
       ...claimFile?.env,
     },
     claimFile: claimFile?.path,
@@ -103,7 +107,7 @@ export async function atHome(
   return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
 }
 
-async function openWorkspace({ id, route, store, host }: AttemptContext) {
+async function openWorkspace({ claim, id, route, store, host, config }: AttemptContext) {
   const { workspace: kind, repository, base, folder } = route;
   if (kind === "none") return null;
   return host.openWorkspace({
@@ -112,10 +116,11 @@ async function openWorkspace({ id, route, store, host }: AttemptContext) {
     id,
     repository: repository ? resolve(folder, repository) : undefined,
     base: base || undefined,
+    begin: kind === "worktree" ? await host.beginOf?.(store, claim.task, config) : undefined,
   });
 }
 
-/** The note of the person who sent the task back. */
+/** The note of the last decision that sent the task back. */
 async function lastNote(store: Store, id: string): Promise<string> {
   const history = (await store.show(id))?.history ?? [];
   for (const record of history.toReversed()) if (!isAttempt(record)) return record.note ?? "";

@@ -1,6 +1,5 @@
 import { isVivError, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
-import type { Config } from "../base/section.ts";
 import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
@@ -47,8 +46,6 @@ export interface WorkerOptions extends AttemptSettings {
   /** The most claims that the budget has room for. */
   mostAtOnce?: () => number;
   onEvent?: (event: WorkerEvent) => void;
-  /** The viv.toml, for what runs beside the worker. */
-  config?: Config;
 }
 
 /** How the landing of a done task stands. */

@@ -598,15 +598,15 @@ describe("the list", () => {
     mkdirSync(join(root, "stray/x"), { recursive: true });
     expect(await facts(root)).toEqual([
       "ahead worktree 2",
-      "clean worktree merged",
-      "d1 dir merged",
+      "clean worktree",
+      "d1 dir",
       "d2 dir dirty",
-      "dirty worktree dirty merged",
-      "gone worktree merged missing",
-      "ignored worktree merged",
+      "dirty worktree dirty",
+      "gone worktree missing",
+      "ignored worktree",
       "merged worktree merged",
-      "nested worktree dirty merged",
-      "staged worktree dirty merged",
+      "nested worktree dirty",
+      "staged worktree dirty",
       "stray dir dirty",
     ]);
     const all = await listWorkspaces(root);
@@ -627,7 +627,7 @@ describe("the list", () => {
     await open(ask("t3"));
     writeFileSync(join(root, ".t1.json"), "{");
     writeFileSync(join(repository, ".git/worktrees/t2/index"), "no index");
-    expect(await facts(root)).toEqual(["t1 dir dirty", "t2 worktree dirty", "t3 worktree merged"]);
+    expect(await facts(root)).toEqual(["t1 dir dirty", "t2 worktree dirty", "t3 worktree"]);
     renameSync(repository, `${repository}.away`);
     expect((await facts(root)).at(-1)).toBe("t3 worktree dirty");
     for (const id of ["t1", "t2", "t3"]) {

@@ -10,7 +10,7 @@ import { registerWorker } from "./claims/register.ts";
 import { writeHeartbeat } from "./claims/vital-signs.ts";
 import { examineRun } from "./doctor/examination.ts";
 import { Afterwards } from "./ends/afterwards.ts";
-import { approveTask, cancelTask, rejectTask, retryTask } from "./ends/decide.ts";
+import { approveTask, cancelTask, rejectTask, retryTask, reworkTask } from "./ends/decide.ts";
 import {
   completeInBackground,
   completeTask,
@@ -97,6 +97,7 @@ export function fsStore(run: FsRun): S.Store {
     retry: call((_, id, decision = {}) => retryTask(run, id, decision)),
     approve: call((_, id, decision = {}) => approveTask(run, id, decision)),
     reject: call((_, id, decision = {}) => rejectTask(run, id, decision)),
+    rework: call((_, id, decision = {}) => reworkTask(run, id, decision)),
 
     claimMark: ({ id, token }) => `${id}.${token}@${location}`,
     noteProcess: call(noteProcess),

@@ -53,7 +53,7 @@ export function unfinishedIn(admin: string): string | null {
   return file === undefined ? null : UNFINISHED[file as keyof typeof UNFINISHED];
 }
 
-function mustBeAtRest(admin: string, path: string): void {
+export function mustBeAtRest(admin: string, path: string): void {
   const what = unfinishedIn(admin);
   if (what !== null) {
     throw invalid(
@@ -63,7 +63,7 @@ function mustBeAtRest(admin: string, path: string): void {
   }
 }
 
-async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
+export async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   const { status, stdout } = await askGit(["symbolic-ref", "--quiet", "HEAD"], place);
   const head = status === 0 ? stdout.toString().trim() : null;
   if (head === `refs/heads/${branch}`) return;
