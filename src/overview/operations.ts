@@ -14,7 +14,7 @@ import { TASK_STATES, type TaskState } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { isLeft } from "../work/drained.ts";
-import { WORK_SITE } from "../work/host.ts";
+import { WORK_SITE, workspaceUsePort } from "../work/host.ts";
 
 export const taskId = z.string().check(z.describe("id of the task"));
 
@@ -240,6 +240,9 @@ export const status = defineRunOperation({
       }),
     ),
     closed_accounts: z.optional(z.array(accountState)),
+    workspaces: z.optional(z.object({ bytes: z.number(), limit: z.optional(z.number()) })),
+    /** Why tasks with workspaces are not claimed. */
+    held_workspaces: z.optional(z.array(z.string())),
     status: z.nullable(taskFile),
   }),
   async run(context, { metadata, next_task_id, ...fields }) {
@@ -260,10 +263,30 @@ export const status = defineRunOperation({
         heartbeat_age: heartbeatAge,
       })),
       ...closedAccounts(await accountsInUse(context)),
+      ...(await workspacesNow(context)),
       status: await store.readStatus(),
     };
   },
 });
+
+/** The disk is looked at only where a route has workspaces. */
+async function workspacesNow(context: RunContext) {
+  const { config } = context.here;
+  if (config === undefined) return {};
+  const { heldBackIn } = await import("../work/held-back.ts");
+  const { limitsSection, routesSection } = await import("../work/config-route.ts");
+  const routes = config.section(routesSection);
+  if (![...routes.values()].some(({ workspace }) => workspace !== "none")) return {};
+  const use = await context.use(workspaceUsePort);
+  const held = heldBackIn(context, use);
+  await held?.refresh();
+  const reasons = [...routes.keys()].map((type) => held?.of(type)?.text).filter((one) => one);
+  const limit = config.section(limitsSection).workspaceBytes;
+  return {
+    workspaces: { bytes: use.space().used, limit },
+    held_workspaces: reasons.length > 0 ? [...new Set(reasons as string[])] : undefined,
+  };
+}
 
 export type WatchEvent = Change | { kind: "counts"; counts: Counts };
 

@@ -1,5 +1,6 @@
 import type * as z from "zod/mini";
 import { formatTook } from "../base/duration.ts";
+import { formatSize } from "../base/size.ts";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
@@ -154,6 +155,8 @@ const workspacesCommand: Command = {
   examples: [
     ["viv workspaces", "all workspaces, with unmerged work"],
     ["viv workspaces gc", "remove those of ended tasks; unmerged work is kept as a patch"],
+    ["viv workspaces gc --setups", "also what set-ups made for later workspaces"],
+    ["viv workspaces retry", "try set-ups again that failed three times"],
   ],
   human: (output: Output, term) => {
     const { color } = term;
@@ -170,21 +173,47 @@ const workspacesCommand: Command = {
       for (const id of output.homes ?? []) {
         lines.push(`${color.green("removed")} ${plain(id)} ${color.dim("(its engine's files)")}`);
       }
-      return lines.length > 0 ? lines.join("\n") : color.dim("no workspaces");
+      if (lines.length === 0) lines.push(color.dim("no workspaces"));
+      return [...lines, ...besides(output, term)].join("\n");
     }
-    if (output.workspaces.length === 0) return color.dim("no workspaces");
-    return table(
+    if (output.workspaces.length === 0) {
+      return [color.dim("no workspaces"), ...besides(output, term)].join("\n");
+    }
+    const rows = table(
       output.workspaces.map((one) => [
         one.state === null ? color.dim("gone") : paintState(one.state as never, term),
         one.id,
         one.branch ? plain(one.branch) : one.kind,
+        formatSize(one.bytes),
         situation(one),
         plain(one.path),
       ]),
       term,
     );
+    return [rows, ...besides(output, term)].join("\n");
   },
 };
+
+/** Disk use, what set-ups made, and those that fail. */
+function besides(output: Output, { color }: Term): string[] {
+  const { setups, limit, removed_setups: removed, setup_failures: failures = [] } = output;
+  const kept = setups.reduce((sum, { bytes }) => sum + bytes, 0);
+  const of = limit === undefined ? "" : ` of ${formatSize(limit)}`;
+  const lines: string[] = [];
+  if (output.bytes > 0 || limit !== undefined) {
+    const part = kept === 0 ? "" : `, ${formatSize(kept)} of it kept from set-ups`;
+    lines.push(color.dim(`${formatSize(output.bytes)}${of}${part}`));
+  }
+  if (removed) lines.push(`${color.green("removed")} ${counted(removed.length, "kept set-up")}`);
+  for (const type of output.retried ?? []) {
+    lines.push(`the set-up of [handlers.${plain(type)}] is tried again`);
+  }
+  for (const { type, task, note, log } of failures) {
+    const what = `the set-up of [handlers.${type}] failed for ${task}: ${note}`;
+    lines.push(`${color.red(plain(what))}${color.dim(`  (log: ${plain(log)})`)}`);
+  }
+  return lines;
+}
 
 function situation(one: Output["workspaces"][number]): string {
   const { dirty, ahead, merged, missing, kind } = one;

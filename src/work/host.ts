@@ -7,9 +7,12 @@ import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
+import type { Needs } from "./config-needs.ts";
 import type { WorkerOptions } from "./worker.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
+import type { Prepared, PrepareRequest } from "./workspaces/prepare.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
+import type { WorkspaceUse } from "./workspaces/use.ts";
 
 /** What a worker needs of the machine; main.ts provides the real one. */
 export interface WorkerHost {
@@ -18,6 +21,11 @@ export interface WorkerHost {
   /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
   openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
+  /** Before an attempt begins in a workspace. */
+  prepareWorkspace(request: PrepareRequest): Promise<Prepared>;
+  /** Why the needs of a route cannot be met; null when they can. */
+  whyNotReady(needs: Needs, repository: string, base: string | undefined): Promise<string | null>;
+  workspaceUse(): Promise<WorkspaceUse>;
   commitWorkspace(path: string, message: string): Promise<string | null>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes unsaved work to a patch in artifacts/ first. */
@@ -54,6 +62,9 @@ export interface WorkerHost {
 
 /** Why a program cannot be started; null when it can. For a worker whose run is not there yet. */
 export const installedPort = definePort<WorkerHost["whyNotInstalled"]>("installed");
+
+/** Apart from the host, for commands that only look. */
+export const workspaceUsePort = definePort<WorkspaceUse>("workspace use");
 
 export const workerHostPort = definePort<WorkerHost>("worker host");
 

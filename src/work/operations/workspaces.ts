@@ -1,10 +1,13 @@
 import * as z from "zod/mini";
-import { list } from "../../operation/fields.ts";
+import { VivError } from "../../base/errors.ts";
+import { flag, list } from "../../operation/fields.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
 import type { TaskView } from "../../queue/store.ts";
-import { workerHostPort } from "../host.ts";
+import { limitsSection } from "../config-route.ts";
+import { workerHostPort, workspaceUsePort } from "../host.ts";
 import { removedWorkspace, workspaceInfo } from "../workspaces/record.ts";
+import { setupFailure } from "../workspaces/setup-failures.ts";
 
 export const workspaces = defineRunOperation({
   name: "workspaces",
@@ -12,9 +15,16 @@ export const workspaces = defineRunOperation({
   access: "read",
   input: z.strictObject({
     action: z.optional(
-      z.enum(["ls", "gc"]).check(z.describe("ls (default), or gc to remove those of ended tasks")),
+      z
+        .enum(["ls", "gc", "retry"])
+        .check(
+          z.describe(
+            "ls (default), gc to remove those of ended tasks, or retry to try failed set-ups again",
+          ),
+        ),
     ),
     id: list("id of the task (or several; only their workspaces)"),
+    setups: flag("gc: also what set-ups made for later workspaces"),
   }),
   output: z.object({
     workspaces: z.array(
@@ -26,16 +36,43 @@ export const workspaces = defineRunOperation({
     gc: z.optional(z.array(removedWorkspace)),
     /** Tasks whose engines' files (homes in sandboxes, conversations) gc has removed. */
     homes: z.optional(z.array(z.string())),
+    /** On the disk, with what set-ups made. */
+    bytes: z.number(),
+    limit: z.optional(z.number()),
+    /** What set-ups made, for later workspaces. */
+    setups: z.array(
+      z.object({ key: z.string(), command: z.string(), bytes: z.number(), used_at: z.string() }),
+    ),
+    /** Their keys. */
+    removed_setups: z.optional(z.array(z.string())),
+    /** Of routes whose set-up failed at last. */
+    setup_failures: z.optional(z.array(setupFailure)),
+    /** Types whose set-up is tried again. */
+    retried: z.optional(z.array(z.string())),
   }),
-  async run({ store, use }, { action, id: wanted }) {
+  async run({ store, use, here }, { action, id: wanted, setups }) {
+    if (setups && action !== "gc") {
+      throw new VivError("USAGE", "--setups goes only with gc: viv workspaces gc --setups");
+    }
     const machine = await use(workerHostPort);
+    const disk = await use(workspaceUsePort);
+    const limit = here.config?.section(limitsSection).workspaceBytes;
+    const retried = action === "retry" ? disk.failures().map(({ type }) => type) : undefined;
+    for (const type of retried ?? []) disk.forgetFailure(type);
+    const rest = (shown: readonly { bytes: number }[]) => {
+      const kept = disk.kept().map(({ paths: _, made_at, ...one }) => one);
+      const bytes = [...shown, ...kept].reduce((sum, one) => sum + one.bytes, 0);
+      const failures = disk.failures();
+      const setup_failures = failures.length > 0 ? failures : undefined;
+      return { bytes, limit, setups: kept, setup_failures, retried };
+    };
     const found = (await machine.listWorkspaces()).filter(({ id }) => wanted?.includes(id) ?? true);
     const all = [];
     for (const one of found) {
       const { type = null, state = null } = (await store.show(one.id)) ?? {};
       all.push({ ...one, type, state });
     }
-    if (action !== "gc") return { workspaces: all };
+    if (action !== "gc") return { workspaces: all, ...rest(all) };
     const gc = [];
     for (const { id, state } of all) {
       if (isOver(state)) gc.push(await machine.removeWorkspace(id));
@@ -49,7 +86,9 @@ export const workspaces = defineRunOperation({
       homes.push(id);
     }
     const gone = new Set(gc.filter(({ removed }) => removed).map(({ id }) => id));
-    return { workspaces: all.filter(({ id }) => !gone.has(id)), gc, homes };
+    const removed = setups ? (await disk.removeKept()).map(({ key }) => key) : undefined;
+    const left = all.filter(({ id }) => !gone.has(id));
+    return { workspaces: left, gc, homes, removed_setups: removed, ...rest(left) };
   },
 });
 

@@ -24,6 +24,7 @@ export const workspaceInfo = z.object({
   merged: z.boolean(),
   /** The folder is gone. */
   missing: z.boolean(),
+  /** On the disk. */
   bytes: z.number(),
 });
 export type WorkspaceInfo = z.output<typeof workspaceInfo>;
@@ -40,7 +41,12 @@ export const removedWorkspace = z.object({
 export type RemovedWorkspace = z.output<typeof removedWorkspace>;
 
 const schema = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("dir"), created_at: z.string() }),
+  z.object({
+    kind: z.literal("dir"),
+    created_at: z.string(),
+    /** The key of the set-up that was done there. */
+    setup: z.optional(z.string()),
+  }),
   z.object({
     kind: z.literal("worktree"),
     repository: z.string(),
