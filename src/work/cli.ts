@@ -160,6 +160,11 @@ const workspacesCommand: Command = {
   ],
   human: (output: Output, term) => {
     const { color } = term;
+    if (output.retried?.length === 0) return color.dim("no set-up has failed");
+    if (output.retried) {
+      const types = output.retried.map((type) => `[handlers.${plain(type)}]`);
+      return `the set-up of ${types.join(", ")} is tried again`;
+    }
     if (output.gc) {
       const lines = output.gc.map(({ id, removed, archived, branch_kept, reason }) => {
         const kept = [
@@ -205,9 +210,6 @@ function besides(output: Output, { color }: Term): string[] {
     lines.push(color.dim(`${formatSize(output.bytes)}${of}${part}`));
   }
   if (removed) lines.push(`${color.green("removed")} ${counted(removed.length, "kept set-up")}`);
-  for (const type of output.retried ?? []) {
-    lines.push(`the set-up of [handlers.${plain(type)}] is tried again`);
-  }
   for (const { type, task, note, log } of failures) {
     const what = `the set-up of [handlers.${type}] failed for ${task}: ${note}`;
     lines.push(`${color.red(plain(what))}${color.dim(`  (log: ${plain(log)})`)}`);

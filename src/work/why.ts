@@ -288,15 +288,14 @@ function reviewReason({ inReview = 0, reviewLimit = Number.POSITIVE_INFINITY }: 
   return reason("review_full", text, "viv ls --state review");
 }
 
-function workspaceReason({ workspace, setupLog = [], history }: WhyFacts): Reason | null {
+function workspaceReason({ workspace, setupLog = [] }: WhyFacts): Reason | null {
   if (!workspace) return null;
   const { why, detail, command } = workspace;
-  const isOwn = history.findLast(isAttempt)?.outcome === "setup_failed";
-  const log = why === "setup_failed" && !isOwn && setupLog.length > 0 ? setupLog : undefined;
-  return { ...reason(why, detail, command), ...(log && { log }) };
+  const log = why === "setup_failed" && setupLog.length > 0 ? { log: setupLog } : {};
+  return { ...reason(why, detail, command), ...log };
 }
 
-function restReason({ id, history, now, setupLog = [] }: WhyFacts): Reason | null {
+function restReason({ id, history, now, workspace, setupLog = [] }: WhyFacts): Reason | null {
   const last = history.at(-1);
   if (!last || !isAttempt(last) || !last.retry_at || Date.parse(last.retry_at) <= now) return null;
   const when = `${last.retry_at} (in ${formatDuration(Date.parse(last.retry_at) - now)})`;
@@ -304,7 +303,7 @@ function restReason({ id, history, now, setupLog = [] }: WhyFacts): Reason | nul
   if (last.outcome === "setup_failed") {
     const note = last.note?.replace(/; see: viv logs .*$/, "") ?? "";
     const text = `the set-up of its workspace failed, which does not count as an attempt; tried again at ${when}: ${note}`;
-    const log = setupLog.length > 0 ? { log: setupLog } : {};
+    const log = setupLog.length > 0 && !workspace ? { log: setupLog } : {};
     return { ...reason("setup_failed", text, `viv logs ${idWord(id)} --setup`), ...log };
   }
   const end = `attempt ${last.attempt} ended as ${last.outcome}`;

@@ -57,14 +57,17 @@ export const workspaces = defineRunOperation({
     const machine = await use(workerHostPort);
     const disk = await use(workspaceUsePort);
     const limit = here.config?.section(limitsSection).workspaceBytes;
-    const retried = action === "retry" ? disk.failures().map(({ type }) => type) : undefined;
-    for (const type of retried ?? []) disk.forgetFailure(type);
+    if (action === "retry") {
+      const retried = disk.failures().map(({ type }) => type);
+      for (const type of retried) disk.forgetFailure(type);
+      return { workspaces: [], bytes: disk.space().used, limit, setups: [], retried };
+    }
     const rest = (shown: readonly { bytes: number }[]) => {
       const kept = disk.kept().map(({ paths: _, made_at, ...one }) => one);
       const bytes = [...shown, ...kept].reduce((sum, one) => sum + one.bytes, 0);
       const failures = disk.failures();
       const setup_failures = failures.length > 0 ? failures : undefined;
-      return { bytes, limit, setups: kept, setup_failures, retried };
+      return { bytes, limit, setups: kept, setup_failures };
     };
     const found = (await machine.listWorkspaces()).filter(({ id }) => wanted?.includes(id) ?? true);
     const all = [];

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { basename, join } from "node:path";
+import { formatTook } from "../../base/duration.ts";
 import { isVivError } from "../../base/errors.ts";
 import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { readText } from "../../platform/files/texts.ts";
@@ -102,11 +103,13 @@ async function setUp(
   const ready = { kind: "ready", env: {}, reads: [] } as const;
   const { key, files } = setupKey(path, needs, { ...scope, repository: request.repository });
   if (state.key === key) return { ...ready, how: "before" };
-  if (state.key !== null) writeReady(place.gitDir, { ...state, key: null });
-  const finish = (made: readonly string[]) =>
-    writeReady(place.gitDir, { ...state, key, made: [...new Set([...state.made, ...made])] });
+  const finish = (made: readonly string[]) => {
+    const all = [...new Set([...state.made, ...made])];
+    writeReady(place.gitDir, { key, brought: state.brought, made: all });
+  };
   const act = async (): Promise<Prepared> => {
-    const before = await look(place, state);
+    const before = state.before ?? (await look(place, state));
+    writeReady(place.gitDir, { ...state, key: null, before });
     const kept = files.length === 0 ? null : keptSetup(root, key);
     if (kept !== null && (await restoreSetup(root, kept, path))) {
       const stray = await strayAfter(place, state, before);
@@ -122,6 +125,7 @@ async function setUp(
     if (stray !== null) return { kind: "failed", note: stray };
     const made = (await ignoredIn(place)).filter((one) => !before.ignored.includes(one));
     finish(made);
+    say(`done in ${formatTook(finished.durationMs)}: ${command}`);
     const isFresh = base !== null && (await isUntouched(place, state, before, base));
     if (!isFresh) return { ...ready, how: "set up" };
     if (files.length === 0) {

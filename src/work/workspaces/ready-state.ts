@@ -6,6 +6,14 @@ import { VivError } from "../../base/errors.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
 import type { GitPlace } from "../../platform/git/git.ts";
 
+const before = z.object({
+  /** Tracked files that differ. */
+  changed: z.array(z.string()),
+  /** Neither tracked nor ignored. */
+  stray: z.array(z.string()),
+  ignored: z.array(z.string()),
+});
+
 /**
  * What was done to make a worktree ready: `viv-ready.json` in the repository's side of it, where no
  * sandbox lets a task write, and which goes when the worktree goes.
@@ -17,7 +25,10 @@ const schema = z.object({
   brought: z.record(z.string(), z.string()),
   /** The paths that the set-up made, and that git ignores. */
   made: z.array(z.string()),
+  /** What git saw before a set-up that has not succeeded yet: else what it changed would be the task's. */
+  before: z.optional(before),
 });
+export type Before = z.output<typeof before>;
 export type ReadyState = z.output<typeof schema>;
 
 const fileIn = (admin: string) => join(admin, "viv-ready.json");

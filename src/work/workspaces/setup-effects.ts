@@ -1,15 +1,8 @@
 import { listed } from "../../base/text.ts";
 import { askGit, type GitPlace, git, gitBytes } from "../../platform/git/git.ts";
-import { excludeLine, type ReadyState } from "./ready-state.ts";
+import { type Before, excludeLine, type ReadyState } from "./ready-state.ts";
 
 /** What a set-up may not leave behind in a worktree: changes that would be committed as a task's. */
-
-/** What git sees of a workspace before its set-up. */
-export interface Before {
-  changed: string[];
-  stray: string[];
-  ignored: string[];
-}
 
 export async function look(place: GitPlace, state: ReadyState): Promise<Before> {
   const changed = await changedIn(place);
@@ -63,7 +56,7 @@ export async function strayAfter(
   const now = (await strayIn(place, state)).filter((path) => !before.stray.includes(path));
   if (now.length === 0) return null;
   const some = `${now.slice(0, 3).join(", ")}${now.length > 3 ? ", …" : ""}`;
-  return `it made ${some}, which git does not ignore and would commit with the task's work; add it to .gitignore`;
+  return `it made ${some}, which git does not ignore and would commit with the task's work; add it to .gitignore, or to .git/info/exclude`;
 }
 
 /** No task has worked here: what the set-up makes depends on the commit and the key alone. */

@@ -46,9 +46,7 @@ export function afterSetupFailure(
   const isSame = before?.route === failed.route && before.commit === failed.commit;
   const at = new Date(now).toISOString();
   // One that began before the pause says nothing about what comes after it.
-  if (isSame && before.until !== null && now < Date.parse(before.until)) {
-    return { ...failed, failures: before.failures, until: before.until, at };
-  }
+  if (isSame && before.until !== null && now < Date.parse(before.until)) return before;
   const failures = isSame ? before.failures + 1 : 1;
   const pause = growingPause(failures - HOLD_AT + 1, PAUSE_MS);
   const until = failures < HOLD_AT ? null : new Date(now + pause).toISOString();
