@@ -273,12 +273,12 @@ export const status = defineRunOperation({
 async function workspacesNow(context: RunContext) {
   const { config } = context.here;
   if (config === undefined) return {};
-  const { heldBackIn } = await import("../work/held-back.ts");
-  const { limitsSection, routesSection } = await import("../work/config-route.ts");
+  const { hasWorkspaces, limitsSection, routesSection } = await import("../work/config-route.ts");
+  if (!hasWorkspaces(config)) return {};
   const routes = config.section(routesSection);
-  if (![...routes.values()].some(({ workspace }) => workspace !== "none")) return {};
+  const { heldBackIn } = await import("../work/held-back.ts");
   const use = await context.use(workspaceUsePort);
-  const held = heldBackIn(context, use);
+  const held = await heldBackIn(context, async () => use);
   await held?.refresh();
   const reasons = [...routes.keys()].map((type) => held?.of(type)?.text).filter((one) => one);
   const limit = config.section(limitsSection).workspaceBytes;

@@ -7,7 +7,7 @@ import type { Command } from "../operation/command.ts";
 import { plain } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
-import { limitsSection, routeFor, routesSection } from "../work/config-route.ts";
+import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../work/config-route.ts";
 import { workspaceUsePort } from "../work/host.ts";
 import { REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
 import { taskHead, taskId } from "./operations.ts";
@@ -61,11 +61,9 @@ async function fullGate({ here: { config }, use }: RunContext) {
 
 /** The disk is looked at only where a route has workspaces. */
 async function heldWorkspaces(context: RunContext) {
-  const { config } = context.here;
-  const routes = config?.section(routesSection);
-  if (![...(routes?.values() ?? [])].some(({ workspace }) => workspace !== "none")) return;
+  if (!hasWorkspaces(context.here.config)) return undefined;
   const { heldBackIn } = await import("../work/held-back.ts");
-  const held = heldBackIn(context, await context.use(workspaceUsePort));
+  const held = await heldBackIn(context, () => context.use(workspaceUsePort));
   await held?.refresh();
   return (type: string) => held?.of(type) ?? null;
 }

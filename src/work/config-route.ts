@@ -63,6 +63,12 @@ export function routeFor(config: Config, type: string): Route | undefined {
   return routes.get(type) ?? routes.get("default");
 }
 
+/** Whether tasks of any route have workspaces. */
+export function hasWorkspaces(config: Config | undefined): config is Config {
+  const routes = [...(config?.section(routesSection).values() ?? [])];
+  return routes.some(({ workspace }) => workspace !== "none");
+}
+
 /** The types that have a route; null means any, because there is a default. */
 export function typesOf(config: Config): string[] | null {
   const routes = config.section(routesSection);

@@ -1,7 +1,7 @@
 import { resolve } from "node:path";
 import { formatSize } from "../base/size.ts";
 import type { RunContext } from "../queue/operation.ts";
-import { limitsSection, type Route, routesSection } from "./config-route.ts";
+import { hasWorkspaces, limitsSection, type Route, routesSection } from "./config-route.ts";
 import { heldUntil, routeMark, type SetupFailure } from "./workspaces/setup-failures.ts";
 import type { WorkspaceUse } from "./workspaces/use.ts";
 
@@ -58,14 +58,14 @@ interface HeldBackOptions {
 }
 
 /** As this viv.toml has it; null when none of its routes has workspaces. */
-export function heldBackIn(
+export async function heldBackIn(
   { now, here: { config } }: Pick<RunContext, "now" | "here">,
-  use: WorkspaceUse,
-): HeldBack | null {
-  const routes = config?.section(routesSection) ?? new Map<string, Route>();
-  if (!config || ![...routes.values()].some(({ workspace }) => workspace !== "none")) return null;
+  use: () => Promise<WorkspaceUse>,
+): Promise<HeldBack | null> {
+  if (!hasWorkspaces(config)) return null;
   const limits = config.section(limitsSection);
-  return new HeldBack({ use, routes, folder: config.folder, limits, now });
+  const routes = config.section(routesSection);
+  return new HeldBack({ use: await use(), routes, folder: config.folder, limits, now });
 }
 
 export class HeldBack {

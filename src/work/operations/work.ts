@@ -93,7 +93,7 @@ export const work = defineRunStream({
     const host = await context.use(workerHostPort);
     await assertRoutes(given, here.config, host);
     const isPit = store.extension(WORK_SITE) !== null;
-    const held = given.handler ? null : heldBackIn(context, await host.workspaceUse());
+    const held = given.handler ? null : await heldBackIn(context, host.workspaceUse);
     return yield* serve<WorkEvent, WorkerReport>(context, (emit) => {
       const worker = workerFor(
         context,

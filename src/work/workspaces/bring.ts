@@ -114,9 +114,8 @@ export async function bring(
   const missing = copies.filter(
     ({ path, mark }) =>
       !tracked.has(path) &&
-      state.brought[path] !== mark &&
       // Without a note it is the task's own.
-      (state.brought[path] !== undefined || !isThere(join(place.cwd, path))),
+      (!isThere(join(place.cwd, path)) || (state.brought[path] ?? mark) !== mark),
   );
   const unlinked = links.filter(({ path }) => !isTracked(path) && !isThere(join(place.cwd, path)));
   if (missing.length + unlinked.length === 0) return state;

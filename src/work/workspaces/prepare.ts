@@ -102,9 +102,11 @@ async function setUp(
   const { root, path, needs, scope, base, say, cacheBytes } = request;
   const ready = { kind: "ready", env: {}, reads: [] } as const;
   const { key, files } = setupKey(path, needs, { ...scope, repository: request.repository });
-  if (state.key === key) return { ...ready, how: "before" };
+  // A task, or one who cleans up, may have removed what it made.
+  const isWhole = state.made.every((one) => existsSync(join(path, one)));
+  if (state.key === key && isWhole) return { ...ready, how: "before" };
   const finish = (made: readonly string[]) => {
-    const all = [...new Set([...state.made, ...made])];
+    const all = [...new Set([...state.made, ...made])].filter((one) => existsSync(join(path, one)));
     writeReady(place.gitDir, { key, brought: state.brought, made: all });
   };
   const act = async (): Promise<Prepared> => {
