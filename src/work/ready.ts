@@ -9,6 +9,13 @@ import type { Runner } from "./runner.ts";
 import { type Prepared, SETUP_TIMEOUT_MS } from "./workspaces/prepare.ts";
 import { routeMark } from "./workspaces/setup-failures.ts";
 
+/** In a sandbox the caches of package managers are read-only, and its /tmp is empty. */
+const SANDBOX_CACHES = {
+  XDG_CACHE_HOME: "/tmp/cache",
+  npm_config_cache: "/tmp/cache/npm",
+  YARN_CACHE_FOLDER: "/tmp/cache/yarn",
+};
+
 /**
  * Makes the workspace of an attempt ready: files of the checkout, links to it, and the set-up of the
  * route, in its sandbox and environment. If that fails, the task goes back without being charged.
@@ -26,6 +33,7 @@ export async function makeReady(
   const { artifacts } = host;
   const logPath = artifacts.setupLogOf(id);
   const repository = route.repository ? resolve(route.folder, route.repository) : null;
+  const caches = route.sandbox.length > 0 ? SANDBOX_CACHES : {};
   let prepared: Prepared;
   try {
     prepared = await retry.briefly(() =>
@@ -36,11 +44,15 @@ export async function makeReady(
         cacheBytes: setupBytes,
         signal: retry.stopping,
         run: (command, { reads }) =>
-          runner.execute({ ...place, reads }, ["/bin/sh", "-c", command], {
-            stdin: "",
-            logPath,
-            timeoutMs: route.setupTimeoutMs ?? SETUP_TIMEOUT_MS,
-          }),
+          runner.execute(
+            { ...place, env: { ...caches, ...place.env }, reads },
+            ["/bin/sh", "-c", command],
+            {
+              stdin: "",
+              logPath,
+              timeoutMs: route.setupTimeoutMs ?? SETUP_TIMEOUT_MS,
+            },
+          ),
         say: (line) => artifacts.noteSetup(id, line),
       }),
     );
