@@ -10,7 +10,7 @@ import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
-import type { installedPort, workerHostPort } from "../work/host.ts";
+import type { installedPort, workerHostPort, workspaceUsePort } from "../work/host.ts";
 import type { Provide } from "./invoke.ts";
 
 type Of<P> = P extends Port<infer T> ? T : never;
@@ -28,6 +28,7 @@ interface Makers {
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
   "worker host"(store: Store): Promise<Of<typeof workerHostPort>>;
+  "workspace use"(store: Store): Promise<Of<typeof workspaceUsePort>>;
 }
 
 export interface PortSettings {
@@ -63,6 +64,8 @@ export function portsHere(settings: PortSettings): Provide {
     },
     "worker check": async () => (await import("../work/operations/work.ts")).checkWorker,
     "worker host": async (store) => (await worker()).workerHost(store.folder, env, cwd),
+    "workspace use": async (store) =>
+      (await import("../work/workspaces/use.ts")).workspaceUseIn(store.workspaces),
   };
   return async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
     const make = (makers as unknown as Record<string, (store: Store | null) => Promise<T>>)[name];

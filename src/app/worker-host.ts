@@ -98,6 +98,9 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     inspect: () => import("../work/workspaces/inspect.ts"),
     onto: () => import("../work/workspaces/onto.ts"),
     open: () => import("../work/workspaces/open.ts"),
+    prepare: () => import("../work/workspaces/prepare.ts"),
+    check: () => import("../work/workspaces/check-needs.ts"),
+    use: () => import("../work/workspaces/use.ts"),
     remove: () => import("../work/workspaces/remove.ts"),
   };
   const root = join(runDir, "workspaces");
@@ -111,6 +114,9 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     artifacts: isPit ? await pitArtifacts() : artifactsIn(artifacts),
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
+    prepareWorkspace: async (request) => (await workspaces.prepare()).prepareWorkspace(request),
+    whyNotReady: async (...args) => (await workspaces.check()).whyNotReady(...args),
+    workspaceUse: async () => (await workspaces.use()).workspaceUseIn(root),
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
     beginOf: async (...args) => (await import("../merge/begin-of.ts")).beginOf(...args),
     unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),

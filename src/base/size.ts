@@ -21,3 +21,16 @@ export function parseSize(text: string, what = "size"): number {
   }
   return bytes;
 }
+
+/** `512 B`, `1.2 MB`, in thousands. */
+export function formatSize(bytes: number): string {
+  const [unit, scale] = (
+    [
+      ["GB", 1e9],
+      ["MB", 1e6],
+      ["kB", 1e3],
+    ] as const
+  ).find(([, least]) => bytes >= least) ?? ["B", 1];
+  const value = bytes / scale;
+  return `${value >= 100 || unit === "B" ? Math.round(value) : Number(value.toFixed(1))} ${unit}`;
+}

@@ -2,6 +2,7 @@ import type * as z from "zod/mini";
 import { formatCount, formatUsd } from "../base/amount.ts";
 import { formatDuration, formatTook } from "../base/duration.ts";
 import { isRecord } from "../base/json.ts";
+import { formatSize } from "../base/size.ts";
 import { counted, indentedLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import type { LandingFact } from "../merge/facts.ts";
@@ -233,6 +234,12 @@ const statusCommand: Command = {
   ],
   human: (output: z.output<typeof status.output>, term, io) => {
     const lines = headLines(output, term, io.now());
+    for (const why of output.held_workspaces ?? []) lines.push(term.color.yellow(plain(why)));
+    const { bytes = 0, limit } = output.workspaces ?? {};
+    if (bytes > 0) {
+      const of = limit === undefined ? "" : ` of ${formatSize(limit)}`;
+      lines.push(term.color.dim(`workspaces take ${formatSize(bytes)}${of}`));
+    }
     const checkpoint = (output.status?.checkpoint ?? {}) as Record<string, unknown>;
     const keys = CHECKPOINT.filter((key) => checkpoint[key]);
     const rows = keys.map((key) => {

@@ -16,7 +16,7 @@ import { TASK_STATES, type TaskState } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { isLeft } from "../work/drained.ts";
-import { WORK_SITE } from "../work/host.ts";
+import { WORK_SITE, workspaceUsePort } from "../work/host.ts";
 import { landingsIn } from "./landed.ts";
 
 export const taskId = z.string().check(z.describe("id of the task"));
@@ -272,6 +272,9 @@ export const status = defineRunOperation({
       }),
     ),
     closed_accounts: z.optional(z.array(accountState)),
+    workspaces: z.optional(z.object({ bytes: z.number(), limit: z.optional(z.number()) })),
+    /** Why tasks with workspaces are not claimed. */
+    held_workspaces: z.optional(z.array(z.string())),
     status: z.nullable(taskFile),
   }),
   async run(context, { metadata, next_task_id, ...fields }) {
@@ -292,10 +295,30 @@ export const status = defineRunOperation({
         heartbeat_age: heartbeatAge,
       })),
       ...closedAccounts(await accountsInUse(context)),
+      ...(await workspacesNow(context)),
       status: await store.readStatus(),
     };
   },
 });
+
+/** The disk is looked at only where a route has workspaces. */
+async function workspacesNow(context: RunContext) {
+  const { config } = context.here;
+  if (config === undefined) return {};
+  const { hasWorkspaces, limitsSection, routesSection } = await import("../work/config-route.ts");
+  if (!hasWorkspaces(config)) return {};
+  const routes = config.section(routesSection);
+  const { heldBackIn } = await import("../work/held-back.ts");
+  const use = await context.use(workspaceUsePort);
+  const held = await heldBackIn(context, async () => use);
+  await held?.refresh();
+  const reasons = [...routes.keys()].map((type) => held?.of(type)?.text).filter((one) => one);
+  const limit = config.section(limitsSection).workspaceBytes;
+  return {
+    workspaces: { bytes: use.space().used, limit },
+    held_workspaces: reasons.length > 0 ? [...new Set(reasons as string[])] : undefined,
+  };
+}
 
 export type WatchEvent = Change | { kind: "counts"; counts: Counts };
 

@@ -8,6 +8,7 @@ export const OUTCOMES = [
   "unproven",
   "timed_out",
   "rate_limited",
+  "setup_failed", // its workspace could not be made ready: no fault of the task
   "abandoned",
   "released",
   "cancelled",
@@ -15,7 +16,13 @@ export const OUTCOMES = [
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** The outcomes of a failure that a worker may report. */
-export const FAILURE_OUTCOMES = ["failed", "unproven", "timed_out", "rate_limited"] as const;
+export const FAILURE_OUTCOMES = [
+  "failed",
+  "unproven",
+  "timed_out",
+  "rate_limited",
+  "setup_failed",
+] as const;
 export type FailureOutcome = (typeof FAILURE_OUTCOMES)[number];
 
 export type AttemptRecord = z.output<typeof attemptRecord>;

@@ -33,6 +33,7 @@ const COUNTS: Record<AttemptRecord["outcome"], boolean> = {
   unproven: true,
   timed_out: true,
   rate_limited: false,
+  setup_failed: false,
   abandoned: false,
   released: false,
   cancelled: false,

@@ -421,9 +421,12 @@ export interface RunRecord {
   readonly artifacts: Artifacts;
   /**
    * The task's log, in pieces; none when there is no log. With `follow`, goes on until the task is
-   * done, failed, in review or gone, or the signal comes.
+   * done, failed, in review or gone, or the signal comes. `setup`: that of its workspace's set-up.
    */
-  log(id: string, options?: { follow?: boolean; signal?: AbortSignal }): AsyncIterable<string>;
+  log(
+    id: string,
+    options?: { follow?: boolean; setup?: boolean; signal?: AbortSignal },
+  ): AsyncIterable<string>;
   /** The last run of the task's `done_when`; null when it has not run. */
   proof(id: string): Promise<Proof | null>;
 

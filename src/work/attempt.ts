@@ -25,6 +25,7 @@ import type { WorkerHost } from "./host.ts";
 import { attemptWithModel } from "./model-attempt.ts";
 import { type AttemptContext, atHome, type Place, placeFor } from "./place.ts";
 import { prove } from "./proof.ts";
+import { makeReady } from "./ready.ts";
 import { Runner } from "./runner.ts";
 
 /**
@@ -41,6 +42,8 @@ export interface AttemptSettings {
   logBytes: number;
   /** A time limit for routes that have none. */
   timeoutMs?: number;
+  /** The most bytes that are kept of what set-ups made. */
+  setupBytes?: number;
   prices: PriceTable;
   budget: { run: Limit; day: Limit };
   /** Checked before and while a model runs. */
@@ -60,10 +63,13 @@ export interface AttemptSettings {
 /** A route with the handler's path resolved and its environment put together. */
 export interface ReadyRoute extends Omit<Route, "env"> {
   folder: string;
+  /** What the route itself sets of it, as `NAME=VALUE`. */
+  setEnv?: readonly string[];
   env: Readonly<Record<string, string>>;
 }
 
 export const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
+export const DEFAULT_SETUP_BYTES = 5e9;
 
 /** sysexits.h: EX_TEMPFAIL. */
 const TRY_LATER = 75;
@@ -78,6 +84,7 @@ export class Attempt {
   readonly #runner: Runner;
   readonly #ending: Ending;
   #head: string | undefined;
+  #workspace: string | null = null;
   #onUnproven: () => Promise<void> = async () => {};
 
   constructor(
@@ -114,9 +121,17 @@ export class Attempt {
     return this.#logged(async () => {
       const { engine } = this.#context.route;
       if (engine) return this.#withSlot(engine);
-      const place = await this.#retry.briefly(() => placeFor(this.#context));
-      return this.#conclude(place, await this.#handle(place));
+      return this.#inPlace(async (place) => this.#conclude(place, await this.#handle(place)));
     });
+  }
+
+  /** In a workspace that is ready. */
+  async #inPlace(act: (place: Place) => Promise<AttemptEnd>): Promise<AttemptEnd> {
+    const place = await this.#retry.briefly(() => placeFor(this.#context));
+    this.#workspace = place.workspace;
+    const { setupBytes = DEFAULT_SETUP_BYTES } = this.#settings;
+    const ready = await makeReady(this.#context, this.#runner, this.#ending, place, setupBytes);
+    return "end" in ready ? ready.end : act(ready.place);
   }
 
   /** The slot is requested at once, so that it is taken before more is claimed. */
@@ -129,8 +144,7 @@ export class Attempt {
       return this.#notBegun(sentence(error));
     }
     try {
-      const place = await this.#retry.briefly(() => placeFor(this.#context));
-      return await this.#model(place, engine, release);
+      return await this.#inPlace((place) => this.#model(place, engine, release));
     } finally {
       release?.();
     }
@@ -139,9 +153,7 @@ export class Attempt {
   /** Only the proof, of work that was done by hand. `onUnproven` is called before a failed end. */
   proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
     this.#onUnproven = onUnproven;
-    return this.#logged(async () =>
-      this.#prove(await this.#retry.briefly(() => placeFor(this.#context))),
-    );
+    return this.#logged(() => this.#inPlace((place) => this.#prove(place)));
   }
 
   async #logged(act: () => Promise<AttemptEnd>): Promise<AttemptEnd> {
@@ -153,7 +165,18 @@ export class Attempt {
       end = await this.#afterError(error);
     }
     this.#endLog(end, (performance.now() - begun) / 1000);
+    await this.#measure();
     return end;
+  }
+
+  /** The end is recorded; how much its workspace takes is an estimate at any time. */
+  async #measure(): Promise<void> {
+    if (this.#workspace === null) return;
+    try {
+      await (await this.#context.host.workspaceUse()).measure(this.#id);
+    } catch {
+      // The next attempt measures it, or the next worker.
+    }
   }
 
   #afterError(error: unknown): AttemptEnd | Promise<AttemptEnd> {

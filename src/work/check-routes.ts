@@ -7,6 +7,7 @@ import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import { keyVariable } from "../engines/named.ts";
 import { parseTemplate } from "../engines/template.ts";
 import { resolveHandler } from "./attempt.ts";
+import { needsAnything } from "./config-needs.ts";
 import type { Route } from "./config-route.ts";
 import type { WorkerHost } from "./host.ts";
 
@@ -39,6 +40,9 @@ async function problemsOf(
   return [
     route.sandbox.length > 0 ? await host.whyNoSandbox() : null,
     host.whyNotRun(program),
+    route.workspace === "worktree" && route.repository && needsAnything(route)
+      ? await host.whyNotReady(route, resolve(config.folder, route.repository), route.base)
+      : null,
     ...(engine ? await engineProblems(route, engine, config, host) : []),
   ];
 }

@@ -1,5 +1,6 @@
 import type * as z from "zod/mini";
 import { formatTook } from "../base/duration.ts";
+import { formatSize } from "../base/size.ts";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
@@ -166,9 +167,16 @@ const workspacesCommand: Command = {
     ["viv workspaces", "all workspaces, with unmerged work"],
     ["viv workspaces gc", "remove those whose work has landed, or that have none"],
     ["viv workspaces gc t.4", "remove this one; what has not landed is kept as a patch"],
+    ["viv workspaces gc --setups", "also what set-ups made for later workspaces"],
+    ["viv workspaces retry", "try set-ups again that failed three times"],
   ],
   human: (output: Output, term) => {
     const { color } = term;
+    if (output.retried?.length === 0) return color.dim("no set-up has failed");
+    if (output.retried) {
+      const types = output.retried.map((type) => `[handlers.${plain(type)}]`);
+      return `the set-up of ${types.join(", ")} is tried again`;
+    }
     if (output.gc) {
       const lines = output.gc.map(({ id, removed, archived, branch_kept, reason }) => {
         const kept = [
@@ -182,21 +190,44 @@ const workspacesCommand: Command = {
       for (const id of output.homes ?? []) {
         lines.push(`${color.green("removed")} ${plain(id)} ${color.dim("(its engine's files)")}`);
       }
-      return lines.length > 0 ? lines.join("\n") : color.dim("no workspaces");
+      if (lines.length === 0) lines.push(color.dim("no workspaces"));
+      return [...lines, ...besides(output, term)].join("\n");
     }
-    if (output.workspaces.length === 0) return color.dim("no workspaces");
-    return table(
+    if (output.workspaces.length === 0) {
+      return [color.dim("no workspaces"), ...besides(output, term)].join("\n");
+    }
+    const rows = table(
       output.workspaces.map((one) => [
         one.state === null ? color.dim("gone") : paintState(one.state as never, term),
         one.id,
         one.branch ? plain(one.branch) : one.kind,
+        formatSize(one.bytes),
         situation(one),
         plain(one.path),
       ]),
       term,
     );
+    return [rows, ...besides(output, term)].join("\n");
   },
 };
+
+/** Disk use, what set-ups made, and those that fail. */
+function besides(output: Output, { color }: Term): string[] {
+  const { setups, limit, removed_setups: removed, setup_failures: failures = [] } = output;
+  const kept = setups.reduce((sum, { bytes }) => sum + bytes, 0);
+  const of = limit === undefined ? "" : ` of ${formatSize(limit)}`;
+  const lines: string[] = [];
+  if (output.bytes > 0 || limit !== undefined) {
+    const part = kept === 0 ? "" : `, ${formatSize(kept)} of it kept from set-ups`;
+    lines.push(color.dim(`${formatSize(output.bytes)}${of}${part}`));
+  }
+  if (removed) lines.push(`${color.green("removed")} ${counted(removed.length, "kept set-up")}`);
+  for (const { type, task, note, log } of failures) {
+    const what = `the set-up of [handlers.${type}] failed for ${task}: ${note}`;
+    lines.push(`${color.red(plain(what))}${color.dim(`  (log: ${plain(log)})`)}`);
+  }
+  return lines;
+}
 
 function situation(one: Output["workspaces"][number]): string {
   const { dirty, ahead, merged, missing, kind, landed } = one;

@@ -9,10 +9,13 @@ import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
+import type { Needs } from "./config-needs.ts";
 import type { Beside, WorkerOptions } from "./worker.ts";
 import type { Begin } from "./workspaces/begin.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
+import type { Prepared, PrepareRequest } from "./workspaces/prepare.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
+import type { WorkspaceUse } from "./workspaces/use.ts";
 
 export interface LandedAs {
   /** The commit of its branch. */
@@ -29,6 +32,11 @@ export interface WorkerHost {
   /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
   openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
+  /** Before an attempt begins in a workspace. */
+  prepareWorkspace(request: PrepareRequest): Promise<Prepared>;
+  /** Why the needs of a route cannot be met; null when they can. */
+  whyNotReady(needs: Needs, repository: string, base: string | undefined): Promise<string | null>;
+  workspaceUse(): Promise<WorkspaceUse>;
   commitWorkspace(path: string, message: string): Promise<string | null>;
   /** Files of a workspace in which conflict markers are left. */
   unresolvedIn?(path: string): Promise<readonly string[]>;
@@ -71,6 +79,9 @@ export interface WorkerHost {
 
 /** Why a program cannot be started; null when it can. For a worker whose run is not there yet. */
 export const installedPort = definePort<WorkerHost["whyNotInstalled"]>("installed");
+
+/** Apart from the host, for commands that only look. */
+export const workspaceUsePort = definePort<WorkspaceUse>("workspace use");
 
 export const workerHostPort = definePort<WorkerHost>("worker host");
 

@@ -16,6 +16,10 @@ export interface Place {
   workspace: string | null;
   env: Record<string, string>;
   branch: string | undefined;
+  /** The commit that the branch began at. */
+  base?: string;
+  /** What links in the workspace lead to: a sandbox shows it, read-only. */
+  reads?: readonly string[];
   /** The claimed file, where a layout has one. */
   claimFile: string | undefined;
   /** What a sandbox shows of the user's home in the engine's own. */
@@ -55,6 +59,7 @@ export async function placeFor(context: AttemptContext): Promise<Place> {
     },
     claimFile: claimFile?.path,
     branch: workspace?.branch,
+    base: workspace?.base,
   };
 }
 

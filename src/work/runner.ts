@@ -123,7 +123,12 @@ export class Runner {
       workspace: place.workspace,
       artifacts: writes,
       hidden: [],
-      reads: [...reads, ...(place.claimFile ? [place.claimFile] : []), ...(how.reads ?? [])],
+      reads: [
+        ...reads,
+        ...(place.claimFile ? [place.claimFile] : []),
+        ...(place.reads ?? []),
+        ...(how.reads ?? []),
+      ],
       shows: place.shows,
       cwd: place.cwd,
     });

@@ -612,7 +612,7 @@ describe("the list", () => {
     const all = await listWorkspaces(root);
     const commits = Object.fromEntries(all.map((one) => [one.id, one.commits]));
     expect(commits).toMatchObject({ ahead: 2, clean: 0, merged: 1, dirty: 0, d1: 0 });
-    expect(all.find(({ id }) => id === "d2")?.bytes).toBe(5);
+    expect(all.find(({ id }) => id === "d2")?.bytes).toBeGreaterThan(0);
     expect(all.find(({ id }) => id === "ahead")).toMatchObject({
       path,
       branch: "viv/ahead",

@@ -35,6 +35,8 @@ interface ClosedTypesOptions {
    * route of their own).
    */
   spent?: (type: string | null) => UsedUp | null;
+  /** Its workspaces cannot be made; a person can help, though it is also looked at again. */
+  held?: (type: string | null) => { until: number; text: string } | null;
   /** Why the machine's gate has no slot for an engine. */
   full?: () => string | null;
   /** Once for each file that cannot be used. */
@@ -58,7 +60,8 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   const usesModels = types.some((one) => one.usesModel);
   const spent = usesModels ? options.spent : undefined;
   const full = usesModels ? options.full : undefined;
-  if (!spent && !full && types.every(({ account }) => account === null)) return undefined;
+  const { held } = options;
+  if (!spent && !full && !held && types.every(({ account }) => account === null)) return undefined;
   const warned = new Set<string>();
   const warn = (message: string) => {
     if (!warned.has(message)) options.onWarning?.(message);
@@ -72,11 +75,15 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   return () => {
     const at = now();
     const changed = accounts.changedAt();
-    const usedUp = types.map(({ name, usesModel }) => (usesModel && spent?.(name)) || null);
+    const usedUp = types.map(({ name, usesModel }) => {
+      const one = held?.(name);
+      if (one) return { ...one, isForPeople: true };
+      return (usesModel && spent?.(name)) || null;
+    });
     const gate = full?.() ?? null;
-    const held = `${usedUp.map((one) => one?.text)} ${gate !== null}`;
-    if (!last || changed !== seen || at >= validUntil || at < readAt || wasHeld !== held) {
-      wasHeld = held;
+    const state = `${usedUp.map((one) => one?.text)} ${gate !== null}`;
+    if (!last || changed !== seen || at >= validUntil || at < readAt || wasHeld !== state) {
+      wasHeld = state;
       last = read(types, accounts, { usedUp, gate }, at, warn);
       seen = Math.abs(at - changed) < UNSETTLED_MS ? Number.NaN : changed;
       readAt = at;
@@ -111,6 +118,8 @@ interface UsedUp {
   /** When it comes back by itself. */
   until: number | null;
   text: string;
+  /** Although it is looked at again by itself. */
+  isForPeople?: boolean;
 }
 
 function read(
@@ -139,7 +148,8 @@ function read(
     (isOpen ? open : closed).push(name);
     const until = state?.state === "closed" ? Date.parse(state.until) : null;
     const times = [until, budget?.until].filter((time) => typeof time === "number");
-    forPeople.set(name, !isUsable && times.length === 0);
+    const needsPerson = times.length === 0 || budget?.isForPeople === true;
+    forPeople.set(name, !isUsable && needsPerson);
     atGate.set(name, isUsable && !isOpen);
     if (!isUsable && times.length > 0) {
       nextOpen = Math.min(nextOpen ?? Number.POSITIVE_INFINITY, ...times);

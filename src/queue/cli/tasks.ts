@@ -131,8 +131,9 @@ const logsCommand: Command = {
     ["viv logs t.1", ""],
     ["viv logs t.1 -f", "as it grows"],
     ["viv logs -f", "of the running task that began last"],
+    ["viv logs t.1 --setup", "of the set-up of its workspace"],
   ],
-  view: (_, io) => {
+  view: (_, io, _context, { setup }) => {
     let hasText = false;
     return {
       event: ({ id, text }: { id?: string; text: string }) => {
@@ -147,7 +148,8 @@ const logsCommand: Command = {
           ({ attempt, worker, receipt }) =>
             `the warden ended ${worker} at attempt ${attempt}; receipt: ${receipt}`,
         );
-        if (!hasText) notes.unshift(`${id} has written no log (artifacts/${id}.log)`);
+        if (!hasText)
+          notes.unshift(`${id} has written no log (artifacts/${id}${setup ? ".setup" : ""}.log)`);
         for (const note of notes) io.stderr.write(`viv: ${plain(note)}\n`);
         return null;
       },

@@ -208,6 +208,7 @@ export const logs = defineRunStream({
   input: z.strictObject({
     id: text("id of the task (default: the running one that began last)"),
     follow: flag("follow while the task runs"),
+    setup: flag("the log of its workspace's set-up instead"),
   }),
   /** The id only where none was given. */
   event: z.object({ id: z.optional(z.string()), text: z.string() }),
@@ -217,14 +218,14 @@ export const logs = defineRunStream({
     receipts: z.array(receipt),
   }),
   async *stream({ store, signal }, given) {
-    const { follow } = given;
+    const { follow, setup } = given;
     const id = given.id ?? (await lastBegun(store));
     if ((await store.show(id)) === null) {
       const message = `there is no task ${id} in this run; see: viv ls`;
       throw new VivError("TASK_NOT_FOUND", message, { id });
     }
     const chosen = given.id === undefined ? { id } : {};
-    for await (const text of store.log(id, { follow: follow === true, signal })) {
+    for await (const text of store.log(id, { follow: follow === true, setup, signal })) {
       yield { ...chosen, text };
     }
     const receipts = (await store.attemptsOf(id)).flatMap(({ attempt, worker, receipt: path }) =>

@@ -15,9 +15,15 @@ import { amount, count, duration, events, flag, list, text } from "../../operati
 import { serve } from "../../operation/operation.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
-import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
+import {
+  DEFAULT_LOG_BYTES,
+  DEFAULT_SETUP_BYTES,
+  type ReadyRoute,
+  resolveHandler,
+} from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
+import { type HeldBack, heldBackIn } from "../held-back.ts";
 import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
@@ -94,8 +100,15 @@ export const work = defineRunStream({
     const host = await context.use(workerHostPort);
     await assertRoutes(given, here.config, host);
     const isPit = store.extension(WORK_SITE) !== null;
+    const held = given.handler ? null : await heldBackIn(context, host.workspaceUse);
     return yield* serve<WorkEvent, WorkerReport>(context, (emit) => {
-      const worker = workerFor(context, given, host, (event) => emit(asEmitted(event, isPit)));
+      const worker = workerFor(
+        context,
+        given,
+        host,
+        (event) => emit(asEmitted(event, isPit)),
+        held,
+      );
       return {
         stop: () => worker.stop(),
         stopNow: () => worker.stopNow(),
@@ -151,6 +164,7 @@ function workerFor(
   given: WorkInput,
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
+  held: HeldBack | null = null,
 ): Worker {
   const worker = assertNewName("worker name", given.worker_id ?? defaultName(store));
   const concurrency = given.concurrency ?? 1;
@@ -178,6 +192,11 @@ function workerFor(
     timeoutMs: timeLimit(given.timeout),
     killAfterMs: parseOptionalDuration(given.kill_after, "--kill-after") ?? 5_000,
     logBytes: limits?.logBytes ?? DEFAULT_LOG_BYTES,
+    // A quarter of what workspaces may take at most.
+    setupBytes: Math.min(
+      limits?.setupBytes ?? DEFAULT_SETUP_BYTES,
+      (limits?.workspaceBytes ?? Number.POSITIVE_INFINITY) / 4,
+    ),
     pollMs: interval(given.poll_interval, "--poll-interval") ?? 5_000,
     heartbeatMs: interval(given.heartbeat_interval, "--heartbeat-interval") ?? 30_000,
     reapEveryMs: 1_000,
@@ -190,8 +209,15 @@ function workerFor(
       ...{ accounts: host.accounts, routes, types, now, spent },
       onWarning: (message) => onError(new VivError("CORRUPT", message)),
       full: slots && (() => (slots.room() === 0 ? GATE_FULL : null)),
+      held: held ? (type) => held.of(type) : undefined,
     }),
-    beforeClaim: spent && (() => sharedBudget.refresh()),
+    beforeClaim:
+      spent || held
+        ? async () => {
+            await held?.refresh();
+            if (spent) await sharedBudget.refresh();
+          }
+        : undefined,
     mostAtOnce: spent && (() => sharedBudget.room(budget)),
     config,
     onReaped: usesModels ? settleReaped(store, host, find, prices, onError) : undefined,
@@ -313,7 +339,7 @@ export function readyRoutes(
     const handler = resolveHandler(route.handler, folder);
     const env = inheritedEnv(host.env, route);
     const engine = route.engine && readyEngine(route.engine, handler, folder);
-    return { ...route, handler, folder, env, engine };
+    return { ...route, handler, folder, env, setEnv: route.env, engine };
   };
 }
 

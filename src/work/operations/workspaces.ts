@@ -1,11 +1,14 @@
 import * as z from "zod/mini";
+import { VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
-import { list } from "../../operation/fields.ts";
+import { flag, list } from "../../operation/fields.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
 import type { TaskView } from "../../queue/store.ts";
-import { type LandedAs, workerHostPort } from "../host.ts";
+import { limitsSection } from "../config-route.ts";
+import { type LandedAs, workerHostPort, workspaceUsePort } from "../host.ts";
 import { removedWorkspace, type WorkspaceInfo, workspaceInfo } from "../workspaces/record.ts";
+import { setupFailure } from "../workspaces/setup-failures.ts";
 
 export const workspaces = defineRunOperation({
   name: "workspaces",
@@ -14,10 +17,15 @@ export const workspaces = defineRunOperation({
   input: z.strictObject({
     action: z.optional(
       z
-        .enum(["ls", "gc"])
-        .check(z.describe("ls (default), or gc to remove those whose work has landed")),
+        .enum(["ls", "gc", "retry"])
+        .check(
+          z.describe(
+            "ls (default), gc to remove those whose work has landed, or retry to try failed set-ups again",
+          ),
+        ),
     ),
     id: list("id of the task (or several; gc removes theirs with a patch of what has not landed)"),
+    setups: flag("gc: also what set-ups made for later workspaces"),
   }),
   output: z.object({
     workspaces: z.array(
@@ -31,9 +39,39 @@ export const workspaces = defineRunOperation({
     gc: z.optional(z.array(removedWorkspace)),
     /** Tasks whose engines' files (homes in sandboxes, conversations) gc has removed. */
     homes: z.optional(z.array(z.string())),
+    /** On the disk, with what set-ups made. */
+    bytes: z.number(),
+    limit: z.optional(z.number()),
+    /** What set-ups made, for later workspaces. */
+    setups: z.array(
+      z.object({ key: z.string(), command: z.string(), bytes: z.number(), used_at: z.string() }),
+    ),
+    /** Their keys. */
+    removed_setups: z.optional(z.array(z.string())),
+    /** Of routes whose set-up failed at last. */
+    setup_failures: z.optional(z.array(setupFailure)),
+    /** Types whose set-up is tried again. */
+    retried: z.optional(z.array(z.string())),
   }),
-  async run({ store, use }, { action, id: wanted }) {
+  async run({ store, use, here }, { action, id: wanted, setups }) {
+    if (setups && action !== "gc") {
+      throw new VivError("USAGE", "--setups goes only with gc: viv workspaces gc --setups");
+    }
     const machine = await use(workerHostPort);
+    const disk = await use(workspaceUsePort);
+    const limit = here.config?.section(limitsSection).workspaceBytes;
+    if (action === "retry") {
+      const retried = disk.failures().map(({ type }) => type);
+      for (const type of retried) disk.forgetFailure(type);
+      return { workspaces: [], bytes: disk.space().used, limit, setups: [], retried };
+    }
+    const rest = (shown: readonly { bytes: number }[]) => {
+      const kept = disk.kept().map(({ paths: _, made_at, ...one }) => one);
+      const bytes = [...shown, ...kept].reduce((sum, one) => sum + one.bytes, 0);
+      const failures = disk.failures();
+      const setup_failures = failures.length > 0 ? failures : undefined;
+      return { bytes, limit, setups: kept, setup_failures };
+    };
     const found = (await machine.listWorkspaces()).filter(({ id }) => wanted?.includes(id) ?? true);
     const all: Found[] = [];
     for (const one of found) {
@@ -43,7 +81,7 @@ export const workspaces = defineRunOperation({
       all.push({ ...one, type, state, landed: isLanded ? way.target : undefined, way });
     }
     const shown = () => all.map(({ way: _, ...one }) => one);
-    if (action !== "gc") return { workspaces: shown() };
+    if (action !== "gc") return { workspaces: shown(), ...rest(all) };
     const gc = [];
     const kept = new Map<string, Found>();
     for (const one of all) {
@@ -64,7 +102,9 @@ export const workspaces = defineRunOperation({
       await machine.artifacts.removeSessions(id);
       homes.push(id);
     }
-    return { workspaces: shown().filter(({ id }) => kept.has(id)), gc, homes };
+    const removed = setups ? (await disk.removeKept()).map(({ key }) => key) : undefined;
+    const left = shown().filter(({ id }) => kept.has(id));
+    return { workspaces: left, gc, homes, removed_setups: removed, ...rest(left) };
   },
 });
 

@@ -2,13 +2,15 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { askGit, type GitPlace, git, gitBytes } from "../../platform/git/git.ts";
+import { trackedBelow } from "./bring.ts";
+import { broughtTo, excludeLine } from "./ready-state.ts";
 import { invalid, readRecord } from "./record.ts";
 import { adminOf, findRepository, placeOf } from "./worktree.ts";
 
 /**
  * Commits all changes in a worktree on its branch. Returns the commit, or null when there is
- * nothing to commit (also for a plain folder). What git ignores, and repositories within the
- * workspace, are left out. No hook is run.
+ * nothing to commit (also for a plain folder). What git ignores, what was copied or linked into the
+ * workspace, and repositories within it are left out. No hook is run.
  */
 export async function commitWorkspace(path: string, message: string): Promise<string | null> {
   const record = readRecord(dirname(path), basename(path));
@@ -29,6 +31,7 @@ export async function commitWorkspace(path: string, message: string): Promise<st
   await stage(place);
   const tree = await git(["write-tree"], place);
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
+  await mustNotHave(broughtTo(place), head, place);
   if (tree === (await git(["rev-parse", `${head}^{tree}`], place))) return null;
   const env = await identity(place);
   const stdin = `${message.trim() || "viv"}\n`;
@@ -74,6 +77,18 @@ export async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   );
 }
 
+/** A task that commits by itself may have committed a copied file, which may be a secret. */
+async function mustNotHave(paths: readonly string[], head: string, place: GitPlace): Promise<void> {
+  if (paths.length === 0) return;
+  const list = await gitBytes(["ls-tree", "-z", "--name-only", head, "--", ...paths], place);
+  const [path] = namesOf(list);
+  if (path === undefined) return;
+  throw invalid(
+    place.cwd,
+    `the branch of ${place.cwd} has ${text(path)}, which was copied or linked there and must not be committed; take it out of its commits (git -C ${place.cwd} rebase -i).`,
+  );
+}
+
 /** The user is the author, as far as git knows one. */
 export async function identity(place: GitPlace): Promise<Record<string, string>> {
   const env: Record<string, string> = {};
@@ -98,7 +113,7 @@ export async function changesIn(
   place: GitPlace,
   everything = false,
 ): Promise<{ paths: Buffer[]; nested: string[] }> {
-  const rules = everything ? [] : ["--exclude-standard"];
+  const rules = everything ? [] : rulesOf(place);
   const kinds = ["--modified", "--deleted", "--others"];
   const names = namesOf(await gitBytes(["ls-files", "-z", ...kinds, ...rules], place));
   const paths = names.filter((name) => !name.endsWith("/"));
@@ -113,12 +128,32 @@ export async function stage(place: GitPlace, everything = false): Promise<void> 
   await updateIndex(["--force-remove"], namesOf(await gitBytes(gone, place)).map(bytes), place);
   const { paths } = await changesIn(place, everything);
   await updateIndex(["--add", "--remove", "--replace"], paths, place);
-  const rules = everything ? [] : ["--exclude-standard"];
+  await unstage(broughtTo(place), place);
+  const rules = everything ? [] : rulesOf(place);
   const left = namesOf(await gitBytes(["ls-files", "-z", "--others", ...rules], place));
   const refused = left.find((name) => !name.endsWith("/"));
   if (refused === undefined) return;
   const name = JSON.stringify(text(refused));
   throw new VivError("INVALID", `git takes no file that is called ${name}; rename or remove it.`);
+}
+
+/** What is ignored: what was brought into a workspace, whatever the task's own rules are. */
+function rulesOf(place: GitPlace): string[] {
+  return [
+    "--exclude-standard",
+    ...broughtTo(place).map((path) => `--exclude=${excludeLine(path)}`),
+  ];
+}
+
+/** A task may have staged what was brought. */
+async function unstage(paths: readonly string[], place: GitPlace): Promise<void> {
+  if (paths.length === 0) return;
+  const staged = await trackedBelow(paths, place);
+  await updateIndex(
+    ["--force-remove"],
+    staged.map((path) => Buffer.from(path)),
+    place,
+  );
 }
 
 async function updateIndex(how: string[], paths: Buffer[], place: GitPlace): Promise<void> {

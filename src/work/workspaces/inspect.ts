@@ -1,9 +1,9 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { counted } from "../../base/text.ts";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
 import { changesIn, submodulesIn } from "./commit.ts";
+import { bytesIn } from "./disk-use.ts";
 import {
   idOfRecord,
   readRecord,
@@ -132,16 +132,6 @@ async function obstacleIn(
   if (count === 0) return null;
   const rescue = `git -C ${path} branch NAME`;
   return `it has ${counted(count, "commit")} on no branch; keep with: ${rescue}`;
-}
-
-/** The sizes of all files, without following links. */
-async function bytesIn(path: string): Promise<number> {
-  const stats = await lstat(path).catch(() => null); // removed while we count
-  if (stats === null) return 0;
-  if (!stats.isDirectory()) return stats.size;
-  let sum = 0;
-  for (const name of await readdir(path).catch(() => [])) sum += await bytesIn(join(path, name));
-  return sum;
 }
 
 /** Every workspace, also one whose folder, record or repository is gone, by id. */

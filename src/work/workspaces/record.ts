@@ -26,6 +26,7 @@ export const workspaceInfo = z.object({
   head: z.optional(z.string()),
   /** The folder is gone. */
   missing: z.boolean(),
+  /** On the disk. */
   bytes: z.number(),
 });
 export type WorkspaceInfo = z.output<typeof workspaceInfo>;
@@ -70,7 +71,12 @@ const onto = z.discriminatedUnion("step", [
 export type Onto = z.output<typeof onto>;
 
 const schema = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("dir"), created_at: z.string() }),
+  z.object({
+    kind: z.literal("dir"),
+    created_at: z.string(),
+    /** The key of the set-up that was done there. */
+    setup: z.optional(z.string()),
+  }),
   z.object({
     kind: z.literal("worktree"),
     repository: z.string(),

@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { mkdirSync, removeSync, renameSync } from "../../platform/files/beneath.ts";
 import { git } from "../../platform/git/git.ts";
 import { archiveFolder, archiveWorktree } from "./archive.ts";
+import { noteBytes } from "./disk-use.ts";
 import { countAhead, type Inspection, inspect, type Worktree } from "./inspect.ts";
 import { type RemovedWorkspace, recordPath, type WorkspaceInfo } from "./record.ts";
 import { adminOf, forget } from "./worktree.ts";
@@ -46,6 +47,7 @@ export async function removeWorkspace(
     }
     if (worktree !== undefined) Object.assign(result, await release(worktree, info.path, landed));
     removeSync(recordPath(folder, id));
+    noteBytes(folder, id, 0);
   } catch (error) {
     return { ...result, removed: false, reason: (error as Error).message };
   }

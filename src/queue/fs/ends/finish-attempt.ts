@@ -3,7 +3,7 @@ import { VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
 import type { HistoryRecord, Outcome } from "../../attempt.ts";
 import { afterChoke, chokesIn, failuresSinceChoke, mayTry, newChoke } from "../../choke.ts";
-import { afterFailure } from "../../retry.ts";
+import { afterFailure, countsAsFailure } from "../../retry.ts";
 import type { ClaimRef, CompletionOptions, Ended, FailureReport } from "../../store.ts";
 import type { Task } from "../../task.ts";
 import { isLoneChoke, takersOf } from "../claims/choked-tasks.ts";
@@ -121,7 +121,7 @@ export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ende
       backoffMs,
       random: run.random(),
     });
-    if (outcome !== "rate_limited") run.hooks?.beforeFailure(run, held.id);
+    if (countsAsFailure(outcome)) run.hooks?.beforeFailure(run, held.id);
     const ending = { outcome, note, fingerprint };
     if (verdict.to !== "waiting") return end(run, held, { ...ending, to: verdict.to });
     const choked = chokedEnding(run, held, { ...ending, to: "pending" }, task, history);
