@@ -19,6 +19,7 @@ const up = () => import("./up.ts");
 const wardenWarden = () => import("../warden/cli/warden.ts");
 const wardenWarrants = () => import("../warden/cli/warrants.ts");
 const work = () => import("../work/cli.ts");
+const workEnds = () => import("../work/cli-end.ts");
 
 const commands: readonly CatalogEntry[] = [
   entry("init", "create a run and use it in this folder", "tasks", queueMaintenance),
@@ -39,7 +40,7 @@ const commands: readonly CatalogEntry[] = [
   entry("board audit", "commits that broke the protocol", "care", board),
   entry("cancel", "stop a task for good", "tasks", queueTasks),
   entry("retry", "requeue a failed task", "tasks", queueTasks),
-  entry("approve", "accept a task in review", "tasks", queueTasks),
+  entry("approve", "accept a task in review", "tasks", workEnds),
   entry("reject", "send a task in review back", "tasks", queueTasks),
   entry("crew up", "start the crew of a manifest", "workers", crew),
   entry("crew ps", "state of each member", "looking", crew),
@@ -67,7 +68,7 @@ const commands: readonly CatalogEntry[] = [
   entry("warden resume", "resume it", "care", wardenWarden),
   entry("alive", "answer the warden's question", "workers", wardenWarden),
   entry("claim", "take the next task", "workers", queueClaims),
-  entry("complete", "end a claim: the task is done", "workers", queueClaims),
+  entry("complete", "end a claim: prove it, done", "workers", workEnds),
   entry("fail", "end a claim: the attempt failed", "workers", queueClaims),
   entry("release", "return a claimed task", "workers", queueClaims),
   entry("heartbeat", "record that a worker is alive", "workers", queueClaims),

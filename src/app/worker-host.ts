@@ -103,6 +103,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
+    worktreeContent: async (id) => (await workspaces.inspect()).worktreeContent(root, id),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
     removeWorkspace: async (id) =>
       (await workspaces.remove()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),

@@ -29,6 +29,7 @@ const lsCommand: Command = {
         plain(task.type ?? "?"),
         task.priority && task.priority !== "normal" ? task.priority : "",
         `${formatDuration(io.now() - Date.parse(task.since))}${task.worker ? ` by ${task.worker}` : ""}`,
+        task.unproven ? prose(`unproven: ${task.unproven}`) : "",
       ]);
       lines.push("", table(rows, term));
       if (output.more !== 0) {
@@ -83,6 +84,8 @@ const showCommand: Command = {
       `${color.bold(output.id)}  ${paintState(output.state, term)}${by} ${color.dim(`since ${output.since}`)}`,
     ];
     if (output.reason) lines.push(color.red(plain(output.reason)));
+    if (output.unproven) lines.push(color.red(`unproven: ${plain(output.unproven)}`));
+    lines.push(...approvedUnproven(output.ledger).map((line) => color.red(line)));
     if (output.task)
       lines.push(table(fields(output.task), term), "payload", indented(output.task.payload));
     if (output.history.length > 0) {
@@ -97,6 +100,14 @@ const showCommand: Command = {
     return lines.join("\n");
   },
 };
+
+/** Approvals of work without a valid proof. */
+function approvedUnproven(ledger: readonly Record<string, unknown>[]): string[] {
+  return ledger.flatMap(({ event, unproven, by = "someone" }) => {
+    if (event !== "approved" || unproven === undefined) return [];
+    return [`approved without proof by ${plain(String(by))}: ${plain(String(unproven))}`];
+  });
+}
 
 function fields(task: Record<string, unknown>): string[][] {
   const keys = [...SHOWN_FIRST, ...Object.keys(task).filter((key) => !SHOWN_FIRST.includes(key))];

@@ -13,6 +13,7 @@ import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/s
 import { TASK_STATES, type TaskState } from "../queue/states.ts";
 import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
+import { doneWhenOf, whyUnprovenNow } from "../work/asked-proof.ts";
 import { isLeft } from "../work/drained.ts";
 import { WORK_SITE } from "../work/host.ts";
 
@@ -51,6 +52,8 @@ export const ls = defineRunOperation({
         since: z.string(),
         priority: z.optional(z.string()),
         account_closed_until: z.optional(z.nullable(z.string())),
+        /** Why its work is not proven. */
+        unproven: z.optional(z.string()),
       }),
     ),
     closed_accounts: z.optional(z.array(accountState)),
@@ -61,7 +64,10 @@ export const ls = defineRunOperation({
     const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
     const states = [...new Set<TaskState>(state ?? [...active.reverse(), "failed", "done"])];
     const tasks: TaskSummary[] = [];
-    for await (const task of store.list({ states, limit, types, sorted: true })) tasks.push(task);
+    const { config } = context.here;
+    const asksProof = (type: string) => doneWhenOf(config, { type, task: null }) !== undefined;
+    const query = { states, limit, types, sorted: true, asksProof };
+    for await (const task of store.list(query)) tasks.push(task);
     tasks.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || rank(a) - rank(b));
     const counts = await store.counts();
     const all = states.reduce((sum, s) => sum + counts[s], 0);
@@ -116,8 +122,11 @@ export const show = defineRunOperation({
     history: z.array(historyRecord),
     ledger: z.array(taskFile),
     proof: z.optional(taskFile as never as z.ZodMiniType<Proof>),
+    /** Why its work is not proven. */
+    unproven: z.optional(z.string()),
   }),
-  async run({ store }, { id }) {
+  async run(context, { id }) {
+    const { store } = context;
     const view = await store.show(id);
     if (view === null) throw noSuchTask(id);
     const ledger: Record<string, unknown>[] = [];
@@ -125,7 +134,8 @@ export const show = defineRunOperation({
     const since = typeof created === "string" ? created.slice(0, 10) : undefined;
     for await (const line of store.ledger({ task: id, since })) ledger.push(line);
     const task = view.task && taskJson(view.task);
-    return { ...view, task, ledger, proof: (await store.proof(id)) ?? undefined };
+    const unproven = (await whyUnprovenNow(context, view)) ?? undefined;
+    return { ...view, task, ledger, proof: (await store.proof(id)) ?? undefined, unproven };
   },
 });
 

@@ -7,6 +7,7 @@ import type { Command } from "../operation/command.ts";
 import { plain } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
+import { whyUnprovenNow } from "../work/asked-proof.ts";
 import { limitsSection, routeFor, routesSection } from "../work/config-route.ts";
 import { REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
 import { taskHead, taskId } from "./operations.ts";
@@ -32,6 +33,7 @@ export const why = defineRunOperation({
       gateOf: await fullGate(context),
       reviewLimit: context.here.config?.section(limitsSection).review,
       routeOf: (type) => routeFact(context, type),
+      unprovenOf: (view) => whyUnprovenNow(context, view),
     });
   },
 });

@@ -10,6 +10,7 @@ export const OUTCOMES = [
   "rate_limited",
   "abandoned",
   "released",
+  "handed_in", // the work is done, its proof is left to the next worker
   "cancelled",
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];

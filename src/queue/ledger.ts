@@ -19,6 +19,10 @@ export interface LedgerLine {
   retry_at?: string;
   fingerprint?: string;
   receipt?: string;
+  proof?: "passed";
+  commit?: string;
+  /** Why the task is done, or approved, without a proof. */
+  unproven?: string;
   [key: string]: unknown;
 }
 

@@ -35,6 +35,7 @@ const COUNTS: Record<AttemptRecord["outcome"], boolean> = {
   rate_limited: false,
   abandoned: false,
   released: false,
+  handed_in: false,
   cancelled: false,
 };
 

@@ -39,6 +39,11 @@ export const attemptRecord = z.object({
   retry_at: z.optional(z.string()),
   /** The warden ended its worker: the path of its receipt. */
   receipt: z.optional(z.string()),
+  /** The proof passed; `commit`: of the task's worktree, with what was proven. */
+  proof: z.optional(z.literal("passed")),
+  commit: z.optional(z.string()),
+  /** Why an end as `done` is not proven. */
+  unproven: z.optional(z.string()),
 });
 
 export const retryRecord = z.object({

@@ -56,7 +56,10 @@ export interface ClaimRequest {
   reviewLimit?: number;
 }
 
-/** Without a token the worker's name is enough: for one-shot commands in a shell. */
+/**
+ * Without a token the worker's name is enough, for one-shot commands in a shell; not for a claim of
+ * another process's live worker (WORKER_TAKEN).
+ */
 export interface ClaimRef {
   id: string;
   worker: string;
@@ -78,6 +81,13 @@ export type Warnings = string[];
 
 export interface CompletionOptions {
   note?: string;
+  /**
+   * The task's proof passed; `commit`: of its worktree, with what was proven. Without it, the end of a
+   * task that has a `done_when` is recorded as unproven.
+   */
+  proof?: { commit?: string };
+  /** Leaves the proof to a worker: the task goes to pending/, and the next worker runs only that. */
+  handIn?: boolean;
   /** Moves it to review/ even if the task does not ask for that. */
   review?: boolean;
   /** Does not block the process while the disk syncs. As safe, and a bit later. */
@@ -97,6 +107,13 @@ export interface FailureReport {
   maxAttempts?: number;
   /** The first rest in milliseconds; doubles with each failure (default 1 s). */
   backoffMs?: number;
+}
+
+export interface Approval {
+  by?: string;
+  note?: string;
+  /** Approves also what has no valid proof, and records it; a text: the caller's own reason. */
+  unproven?: boolean | string;
 }
 
 /** The process tree that a worker has started for a claim. */
@@ -161,6 +178,8 @@ export interface TaskSummary {
   worker?: string;
   since: string;
   priority?: string;
+  /** With `asksProof`: why it is unproven. */
+  unproven?: string;
 }
 
 export interface ListQuery {
@@ -172,6 +191,8 @@ export interface ListQuery {
    * newest first. `limit` then keeps the first ones. Otherwise any order, in constant memory.
    */
   sorted?: boolean;
+  /** Tasks of these types need a proof besides those with a `done_when`: the summaries have `unproven`. */
+  asksProof?: (type: string) => boolean;
 }
 
 export type Counts = Record<TaskState, number> & { quarantined: number };
@@ -323,7 +344,8 @@ export interface Queue {
   release(ref: ClaimRef, options?: { note?: string }): Promise<Ended>;
   cancel(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   retry(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
-  approve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+  /** UNPROVEN: the task has a `done_when`, and its last attempt no proof that passed. */
+  approve(id: string, options?: Approval): Promise<Ended>;
   reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
 
   /** The text in VIV_CLAIM of a claim's processes; no other claim of any run has the same. */
@@ -336,7 +358,8 @@ export interface Queue {
   /** Removes the note of a tree that is gone, if it is that claim's. */
   forgetProcess(id: string, token: string): Promise<void>;
 
-  heartbeat(worker: string, options?: { note?: string }): Promise<void>;
+  /** The name of another process's live worker needs the token of one of its claims. */
+  heartbeat(worker: string, options?: { note?: string; token?: string }): Promise<void>;
   register(worker: string, options?: RegisterOptions): Promise<Registration>;
   reap(options?: ReapOptions): Promise<ReapReport>;
   /** Promotes due or unblocked tasks, adopts foreign ones, finishes steps that a crash cut short. */

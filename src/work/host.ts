@@ -11,6 +11,12 @@ import type { WorkerOptions } from "./worker.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
 
+export interface WorktreeContent {
+  /** The tip of its branch; null when that is gone. */
+  commit: string | null;
+  isDirty: boolean;
+}
+
 /** What a worker needs of the machine; main.ts provides the real one. */
 export interface WorkerHost {
   handlers: Handlers;
@@ -19,6 +25,8 @@ export interface WorkerHost {
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
   openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
   commitWorkspace(path: string, message: string): Promise<string | null>;
+  /** What is in the worktree of a task now; null when it has none. */
+  worktreeContent?(id: string): Promise<WorktreeContent | null>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes unsaved work to a patch in artifacts/ first. */
   removeWorkspace(id: string): Promise<RemovedWorkspace>;

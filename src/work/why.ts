@@ -56,6 +56,8 @@ export interface Held {
   gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
   reviewLimit?: number;
   routeOf?: (type: string) => RouteFact;
+  /** Why its work is not proven. */
+  unprovenOf?: (view: TaskView) => Promise<string | null>;
 }
 
 /** Where `viv work` would find its handler. */
@@ -89,6 +91,7 @@ export async function whyTask(
     inReview: (await store.counts()).review,
     reviewLimit: held.reviewLimit,
     lastNote: await lastNote(store, view),
+    unproven: await held.unprovenOf?.(view),
     now,
   });
   return { id: view.id, type: view.type, state, since, reasons };
@@ -143,22 +146,25 @@ export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   reviewLimit?: number;
   /** The last note in the ledger, for a task that failed without an attempt. */
   lastNote?: string;
+  unproven?: string | null;
   now: number;
 }
 
 export function explain(facts: WhyFacts): Reason[] {
   const { id, state } = facts;
   const why = facts.reason ?? "unknown reason";
+  const unproven = facts.unproven ? `; it is unproven: ${facts.unproven}` : "";
   switch (state) {
     case "quarantined": {
       const command = `mv quarantine/${id}.json pending/    # after repairing the file`;
       return [reason("quarantined", `it was moved aside: ${why}`, command)];
     }
     case "done":
-      return [reason("done", `it was done ${ago(facts)} ago${howDone(facts)}`)];
+      return [reason("done", `it was done ${ago(facts)} ago${howDone(facts)}${unproven}`)];
     case "review": {
-      const text = `a person must approve it; it has waited for ${ago(facts)}`;
-      const command = `viv approve ${idWord(id)}    # or: viv reject ${idWord(id)} --note "…"`;
+      const text = `a person must approve it; it has waited for ${ago(facts)}${unproven}`;
+      const flag = facts.unproven ? " --unproven" : "";
+      const command = `viv approve ${idWord(id)}${flag}    # or: viv reject ${idWord(id)} --note "…"`;
       return [reason("in_review", text, command)];
     }
     case "failed":

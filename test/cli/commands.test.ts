@@ -11,9 +11,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type * as z from "zod/mini";
 import { ls, show, status } from "../../src/overview/operations.ts";
 import { why } from "../../src/overview/why.ts";
-import { claim, complete, fail, heartbeat, release } from "../../src/queue/operations/claims.ts";
+import { claim, fail, heartbeat, release } from "../../src/queue/operations/claims.ts";
 import { doctor, init, reap } from "../../src/queue/operations/maintenance.ts";
-import { approve, cancel, enqueue, reject, retry } from "../../src/queue/operations/tasks.ts";
+import { cancel, enqueue, reject, retry } from "../../src/queue/operations/tasks.ts";
+import { approve } from "../../src/work/operations/approve.ts";
+import { complete } from "../../src/work/operations/complete.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
 import { cli, json, ok, type Surroundings, viv } from "./support.ts";
@@ -336,7 +338,7 @@ describe("decisions of people", () => {
     const approved = await documented(approve.output, ["tasks"], ["approve", "t.2"]);
     expect(approved.tasks).toMatchObject([{ id: "t.2", from: "review", to: "done" }]);
     expect(await say("reject", "t.3", "--note", "no test")).toBe("t.3: review → pending\n");
-    const rejected = await documented(reject.output, ["tasks"], ["reject", "t.4"]);
+    const rejected = await documented(reject.output, ["tasks"], ["reject", "t.4", "--note", "no"]);
     expect(rejected.tasks).toMatchObject([{ id: "t.4", from: "review", to: "pending" }]);
   });
 

@@ -2,7 +2,7 @@ import type * as z from "zod/mini";
 import { idWord } from "../../base/names.ts";
 import type { Command } from "../../operation/command.ts";
 import { plain } from "../../operation/term.ts";
-import { claim, complete, fail, heartbeat, release } from "../operations/claims.ts";
+import { claim, fail, heartbeat, release } from "../operations/claims.ts";
 import { endedLine } from "./paint.ts";
 
 type Output = z.output<typeof claim.output>;
@@ -44,7 +44,8 @@ const claimCommand: Command = {
   },
 };
 
-function ending(op: Command["op"], ...examples: [string, string][]): Command {
+/** A command that ends a claim. */
+export function ending(op: Command["op"], ...examples: [string, string][]): Command {
   return {
     op,
     positionals: [{ key: "id" }],
@@ -56,11 +57,6 @@ function ending(op: Command["op"], ...examples: [string, string][]): Command {
 
 export const commands = {
   claim: claimCommand,
-  complete: ending(
-    complete,
-    ["viv complete t.1 --worker me", ""],
-    ["viv complete t.1 --worker me --token TOKEN", "refused if the claim was lost meanwhile"],
-  ),
   fail: ending(
     fail,
     ['viv fail t.1 --worker me --note "no such branch"', ""],

@@ -1,13 +1,12 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
-import { assertName } from "../../base/names.ts";
 import { release } from "../../platform/files/beneath.ts";
+import { claimMark } from "../claim-mark.ts";
 import type * as S from "../store.ts";
 import { claimTasks } from "./claims/claim.ts";
 import { forgetProcess, noteProcess } from "./claims/process-notes.ts";
 import { reapClaims } from "./claims/reap.ts";
-import { registerWorker } from "./claims/register.ts";
-import { writeHeartbeat } from "./claims/vital-signs.ts";
+import { beat, registerWorker } from "./claims/register.ts";
 import { examineRun } from "./doctor/examination.ts";
 import { Afterwards } from "./ends/afterwards.ts";
 import { approveTask, cancelTask, rejectTask, retryTask } from "./ends/decide.ts";
@@ -98,12 +97,10 @@ export function fsStore(run: FsRun): S.Store {
     approve: call((_, id, decision = {}) => approveTask(run, id, decision)),
     reject: call((_, id, decision = {}) => rejectTask(run, id, decision)),
 
-    claimMark: ({ id, token }) => `${id}.${token}@${location}`,
+    claimMark: (claim) => claimMark(claim, location),
     noteProcess: call(noteProcess),
     forgetProcess: call(forgetProcess),
-    heartbeat: call((_, worker, { note = "" } = {}) =>
-      writeHeartbeat(run, assertName("worker name", worker), note),
-    ),
+    heartbeat: call((_, worker, options = {}) => beat(run, worker, options)),
     register: call(async (_, worker, options = {}) => {
       const registration = await registerWorker(run, worker, options);
       registrations.add(registration);

@@ -4,6 +4,7 @@ import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
 import { type AttemptRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
+import { isHandedIn, WAITS_FOR_PROOF, whyUnproven } from "../proof-state.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type {
   Counts,
@@ -24,7 +25,8 @@ import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
-import { attemptFrom, readHistory } from "./record/attempts.ts";
+import { readProof } from "./record/artifact-files.ts";
+import { attemptFrom, hasHistory, readHistory } from "./record/attempts.ts";
 import { LedgerFollower, linesAbout, readLedger } from "./record/ledger-files.ts";
 import { completedTasks } from "./record/status-file.ts";
 
@@ -169,9 +171,25 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       if (query.types && (type === null || !query.types.includes(type))) continue;
       left--;
       const priority = task ? priorityOf(task) : undefined;
-      yield { id, type, state, since: changedAt(stats), worker, priority };
+      const unproven = query.asksProof && task ? lackOfProof(run, state, task, query) : undefined;
+      yield { id, type, state, since: changedAt(stats), worker, priority, unproven };
     }
   }
+}
+
+/** Done work without a valid proof, and work that was handed in and waits for one. */
+function lackOfProof(
+  run: FsRun,
+  state: TaskState,
+  { task_id: id, task_type: type, done_when }: Task,
+  { asksProof }: ListQuery,
+): string | undefined {
+  const doneWhen = done_when ?? (asksProof?.(type) ? "" : undefined);
+  if (doneWhen === undefined) return undefined;
+  if (state === "review" || state === "done") {
+    return whyUnproven(doneWhen, readProof(run, id), readHistory(run, id)) ?? undefined;
+  }
+  return hasHistory(run, id) && isHandedIn(readHistory(run, id)) ? WAITS_FOR_PROOF : undefined;
 }
 
 /** Only their stamps are read: opening 100,000 files would take seconds. */

@@ -1,14 +1,21 @@
 import * as z from "zod/mini";
 import { parseTime } from "../../base/duration.ts";
 import { count, flag, list, note, text } from "../../operation/fields.ts";
-import { defineRunOperation } from "../operation.ts";
+import { claimIn, tokenIn } from "../claim-mark.ts";
+import { defineRunOperation, type RunContext } from "../operation.ts";
 import { claimRef, ended, endedOutput, failureOutcome, taskFile } from "../schemas.ts";
 import type { ClaimRef } from "../store.ts";
 import { taskJson } from "../task.ts";
 
-/** An empty token, as from an unset variable of a shell, is none. */
-function refOf({ id, worker, token }: ClaimRef): ClaimRef {
-  return { id, worker, token: token || undefined };
+/**
+ * An empty token, as from an unset variable of a shell, is none. A handler's own is in its
+ * environment.
+ */
+export function refOf(
+  { store, here }: Pick<RunContext, "store" | "here">,
+  { id, worker, token }: ClaimRef,
+): ClaimRef {
+  return { id, worker, token: token || tokenIn(here.env.VIV_CLAIM, id, store.location) };
 }
 
 export const claim = defineRunOperation({
@@ -44,17 +51,6 @@ export const claim = defineRunOperation({
   },
 });
 
-export const complete = defineRunOperation({
-  name: "complete",
-  summary: "end an attempt: the task is done",
-  access: "write",
-  input: z.strictObject({ ...claimRef, note }),
-  output: ended,
-  async run({ store }, { note, ...ref }) {
-    return endedOutput(await store.complete(refOf(ref), { note }));
-  },
-});
-
 export const fail = defineRunOperation({
   name: "fail",
   summary: "end an attempt: it failed (retried while max_attempts allows)",
@@ -68,10 +64,11 @@ export const fail = defineRunOperation({
     final: flag("move to failed/ at once, regardless of max_attempts"),
   }),
   output: ended,
-  async run({ store, now }, { note, outcome, fingerprint, retry_at, final, ...ref }) {
+  async run(context, { note, outcome, fingerprint, retry_at, final, ...ref }) {
+    const { store, now } = context;
     const retryAt = retry_at ? parseTime(retry_at, now(), "retry_at") : undefined;
     const report = { note: note || undefined, outcome, fingerprint, final, retryAt };
-    return endedOutput(await store.fail(refOf(ref), report));
+    return endedOutput(await store.fail(refOf(context, ref), report));
   },
 });
 
@@ -81,8 +78,8 @@ export const release = defineRunOperation({
   access: "write",
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
-  async run({ store }, { note, ...ref }) {
-    return endedOutput(await store.release(refOf(ref), { note }));
+  async run(context, { note, ...ref }) {
+    return endedOutput(await context.store.release(refOf(context, ref), { note }));
   },
 });
 
@@ -93,10 +90,12 @@ export const heartbeat = defineRunOperation({
   input: z.strictObject({
     worker: z.string().check(z.describe("name of a worker")),
     note: text("a note for the record (shown beside the worker)"),
+    token: claimRef.token,
   }),
   output: z.object({ worker: z.string() }),
-  async run({ store }, { worker, note }) {
-    await store.heartbeat(worker, { note });
+  async run({ store, here }, { worker, note, token }) {
+    const own = claimIn(here.env.VIV_CLAIM, store.location)?.token;
+    await store.heartbeat(worker, { note, token: token || own });
     return { worker };
   },
 });

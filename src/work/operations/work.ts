@@ -10,17 +10,16 @@ import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
-import { readyEngine } from "../../engines/named.ts";
 import { amount, count, duration, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
-import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
+import { DEFAULT_LOG_BYTES, type ReadyRoute } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
 import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
-import { inheritedEnv } from "../place.ts";
+import { plainRoute, routeFromConfig } from "../ready-route.ts";
 import { Worker, type WorkerEvent, type WorkerOptions, type WorkerReport } from "../worker.ts";
 
 const input = z.strictObject({
@@ -145,7 +144,7 @@ function workerFor(
 ): Worker {
   const worker = assertNewName("worker name", given.worker_id ?? defaultName(store));
   const concurrency = given.concurrency ?? 1;
-  const ofFlag = given.handler ? fromFlag(given.handler, host) : null;
+  const ofFlag = given.handler ? plainRoute(host, [programAt(given.handler, host.cwd)]) : null;
   const find = ofFlag ? () => ofFlag : fromConfig(config, host);
   const types = typesFor(given, config, store.reservedTypes);
   const limits = config?.section(limitsSection);
@@ -289,21 +288,7 @@ function fromConfig(
   host: WorkerHost,
 ): (type: string) => ReadyRoute | undefined {
   const config = routesIn(given, host.cwd);
-  const { folder } = config;
-  return (type) => {
-    const route = routeFor(config, type);
-    if (route === undefined) return undefined;
-    const handler = resolveHandler(route.handler, folder);
-    const env = inheritedEnv(host.env, route);
-    const engine = route.engine && readyEngine(route.engine, handler, folder);
-    return { ...route, handler, folder, env, engine };
-  };
-}
-
-function fromFlag(handler: string, host: WorkerHost): ReadyRoute {
-  const argv = [programAt(handler, host.cwd)];
-  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
-  return { type: "default", handler: argv, workspace: "none", sandbox: [], folder: host.cwd, env };
+  return (type) => routeFromConfig(config, host, type);
 }
 
 /** A file in `cwd` comes before one in PATH, as in swarm-lib. */

@@ -248,7 +248,8 @@ function claimFromLine(
 
 function holdClaim(run: FsRun, worker: string, task: Task, token: string, attempt: number): Claim {
   const [review, at] = [task.review === true, performance.now()];
-  const held = { worker, token, attempt, review, at, isUncertain: false };
+  const asksProof = task.done_when !== undefined;
+  const held = { worker, token, attempt, review, asksProof, at, isUncertain: false };
   run.memo.claims.set(task.task_id, held);
   return { id: task.task_id, type: task.task_type, task, worker, token, attempt };
 }

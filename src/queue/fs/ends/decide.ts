@@ -2,14 +2,17 @@ import { isVivError, VivError } from "../../../base/errors.ts";
 import { assertName, idWord } from "../../../base/names.ts";
 import { listed } from "../../../base/text.ts";
 import type { HistoryRecord } from "../../attempt.ts";
+import { unprovenError, whyUnproven } from "../../proof-state.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
-import type { Ended } from "../../store.ts";
+import type { Approval, Ended } from "../../store.ts";
 import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/process-notes.ts";
 import { readTask } from "../enqueue/task-file.ts";
 import { statIfThere, syncMove, tokenOf, translate } from "../files/atomic.ts";
 import { type FsRun, nowIso, record } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 import { locate, type Place } from "../locate.ts";
+import { readTaskAt } from "../read.ts";
+import { readProof } from "../record/artifact-files.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
 import { cycleError, findCycle } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "../waiting/promote.ts";
@@ -98,8 +101,16 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Promise<E
   });
 }
 
-export function approveTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
-  return decide(run, id, "approve", (place) => move(run, id, place, "done", "approved", decision));
+/** What has no valid proof is approved only on request, and recorded as that. */
+export function approveTask(run: FsRun, id: string, approval: Approval): Promise<Ended> {
+  return decide(run, id, "approve", (place) => {
+    const { unproven: given, ...decision } = approval;
+    const task = readTaskAt(run, place.path, id).task;
+    const found = whyUnproven(task?.done_when, readProof(run, id), readHistory(run, id));
+    const why = typeof given === "string" ? given : found;
+    if (why !== null && !given) throw unprovenError(id, why);
+    return move(run, id, place, "done", "approved", { ...decision, unproven: why ?? undefined });
+  });
 }
 
 /** The note is for the next attempt; the attempts so far no longer count against the task. */
@@ -140,7 +151,7 @@ function wrongState(id: string, place: Place, event: TaskEvent): VivError {
   const hints: Partial<Record<TaskState, string>> = {
     done: "a done task stays done; enqueue a new one to do it again",
     failed: `requeue it with: viv retry ${idWord(id)}`,
-    review: `decide with: viv approve ${idWord(id)}, or viv reject ${idWord(id)}`,
+    review: `decide with: viv approve ${idWord(id)}, or viv reject ${idWord(id)} --note "…"`,
     claimed: `stop it with: viv cancel ${idWord(id)}`,
     pending: "a worker will take it",
     waiting: `see: viv why ${idWord(id)}`,
@@ -157,7 +168,7 @@ export function move(
   place: Place,
   to: TaskState,
   event: "cancelled" | "retried" | "approved" | "rejected",
-  decision: Decision,
+  decision: Decision & { unproven?: string },
   more?: (after: Afterwards) => void,
 ): Ended | null {
   const target = fileOf(run.paths, to, id);
@@ -172,7 +183,7 @@ export function move(
     );
   }
   const [by, note] = [decision.by || undefined, decision.note || undefined];
-  const line = { event, task: id, from: place.state, to, by, note };
+  const line = { event, task: id, from: place.state, to, by, note, unproven: decision.unproven };
   after.try(
     `the ledger has no line about this; ${id} is in ${run.paths.layout.folders[to]}/ all the same`,
     () => record(run, line),

@@ -45,6 +45,9 @@ export interface Ending {
   retryAt?: string;
   by?: string;
   receipt?: string;
+  proof?: "passed";
+  commit?: string;
+  unproven?: string;
 }
 
 /** Steps 2 to 4. */
@@ -84,6 +87,7 @@ function recordEnd(run: FsRun, held: Held, ending: Ending): void {
       retry_at: ending.retryAt || undefined,
       by: ending.by || undefined,
       receipt: ending.receipt || undefined,
+      ...proofFields(ending),
     },
     run.durability === "safe",
   );
@@ -276,5 +280,13 @@ export function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRe
     fingerprint: ending.fingerprint || undefined,
     retry_at: ending.retryAt || undefined,
     receipt: ending.receipt || undefined,
+    ...proofFields(ending),
   };
 }
+
+export function proofFields({ proof, commit, unproven }: ProofMark): ProofMark {
+  if (proof === undefined && unproven === undefined) return {};
+  return { proof, commit, unproven };
+}
+
+export type ProofMark = Pick<Ending, "proof" | "commit" | "unproven">;

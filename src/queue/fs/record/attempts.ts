@@ -326,5 +326,8 @@ export function attemptFrom(line: LedgerLine): AttemptRecord {
     fingerprint: line.fingerprint || undefined,
     retry_at: line.retry_at || undefined,
     receipt: line.receipt || undefined,
+    proof: line.proof,
+    commit: line.commit,
+    unproven: line.unproven,
   };
 }
