@@ -133,6 +133,8 @@ const SAMPLES: Record<string, Sample> = {
   cancel: { run: "run", setUp: task, input: { ids: ["a"] } },
   retry: { run: "run", setUp: task, input: { ids: ["a"] }, refuses: "WRONG_STATE" },
   approve: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
+  pause: { run: "run", setUp: task, input: { note: "lunch" } },
+  resume: { run: "run", setUp: task },
   reject: { run: "run", setUp: reviewed, input: { ids: ["a"], note: "no test" } },
   "crew up": { setUp: crew, input: { manifest: "crew.org" }, isEndless: true },
   "crew ps": { setUp: usedCrew },

@@ -86,6 +86,8 @@ const commands: readonly CatalogEntry[] = [
   entry("gate", "slots for engines: holders and queue", "care", gate),
   entry("workspaces", "folders of tasks; gc removes old ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
+  entry("pause", "claim nothing more in this run", "care", queueMaintenance),
+  entry("resume", "let a paused run go on", "care", queueMaintenance),
   entry("reap", "release the claims of dead workers", "care", queueMaintenance),
   entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),
 ];

@@ -80,7 +80,7 @@ describe("claim", () => {
       sweep: { promoted: 0, adopted: 0, recovered: 0 },
     });
     expect(await claim.run(c, { worker: "w" })).toEqual({ claims: [], artifacts: [] });
-    expect(asked).toEqual([["claim", { worker: "w" }], ["sweep"]]);
+    expect(asked).toEqual([["claim", { worker: "w" }], ["sweep"], ["paused"]]);
   });
 });
 
@@ -131,7 +131,8 @@ describe("decisions", () => {
   it.each([cancel, retry, approve, reject])("are made one by one, in order", async (op) => {
     const { context: c, asked } = context({ [op.name]: ENDED });
     const { tasks } = await op.run(c, { ids: ["a", "b"], by: "pia", note: "n" });
-    expect(tasks).toEqual([ENDED, ENDED]);
+    const ended = op === cancel ? { ...ENDED, to: "cancelled" } : ENDED;
+    expect(tasks).toEqual([ended, ended]);
     const decided = { by: "pia", note: "n", ...(op === approve ? { unproven: false } : {}) };
     expect(asked.filter(([name]) => name === op.name)).toEqual([
       [op.name, "a", decided],
@@ -165,11 +166,16 @@ describe("ls", () => {
     const { context: c, asked } = context({ list: async function* () {}, counts: {} });
     await ls.run(c, {});
     await ls.run(c, { state: ["failed"], types: ["a"], limit: 3 });
-    const states = ["review", "claimed", "pending", "waiting", "failed", "done"];
-    expect(asked.filter(([name]) => name === "list")).toEqual([
-      ["list", { states, limit: 50, sorted: true }],
-      ["list", { states: ["failed"], limit: 3, types: ["a"], sorted: true }],
-    ]);
+    const words = "review claimed pending waiting failed cancelled done failed".split(" ");
+    const lists = asked.filter(([name]) => name === "list").map(([, query]) => query);
+    expect(lists).toMatchObject(
+      words.map((word) => ({
+        states: [word === "cancelled" ? "failed" : word],
+        ...(/failed|cancelled/.test(word) ? { cancelled: word === "cancelled" } : {}),
+      })),
+    );
+    expect(lists.slice(0, -1)).toMatchObject(Array(7).fill({ limit: 50, sorted: true }));
+    expect(lists.at(-1)).toMatchObject({ limit: 3, types: ["a"], sorted: true });
   });
 });
 

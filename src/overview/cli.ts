@@ -9,7 +9,8 @@ import { type Cell, clip, plain, prose, type Term, table } from "../operation/te
 import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
-import type { Counts } from "../queue/store.ts";
+import { pauseLine } from "../queue/pause-line.ts";
+import type { Counts, Pause } from "../queue/store.ts";
 import { ls, show, status, tree, type WatchEvent, watch } from "./operations.ts";
 
 const lsCommand: Command = {
@@ -45,12 +46,13 @@ interface Head {
   run_id: string;
   run_dir: string;
   counts: Counts;
+  paused?: Pause;
   closed_accounts?: AccountState[];
 }
 
 /** The run, its counts, and a line for each closed account. */
 function headLines(
-  { run_id, run_dir, counts, closed_accounts = [] }: Head,
+  { run_id, run_dir, counts, paused, closed_accounts = [] }: Head,
   term: Term,
   now: number,
 ): string[] {
@@ -63,6 +65,7 @@ function headLines(
   return [
     `${color.bold(plain(run_id))}  ${color.dim(run_dir)}`,
     countLine(counts, term),
+    ...(paused ? [color.yellow(plain(pauseLine(paused, now)))] : []),
     ...closed,
   ];
 }

@@ -9,9 +9,17 @@ import { flag, list, text } from "../operation/fields.ts";
 import type { Nothing } from "../operation/operation.ts";
 import type { Proof } from "../queue/attempt.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../queue/operation.ts";
-import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/schemas.ts";
-import { TASK_STATES, type TaskState } from "../queue/states.ts";
-import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
+import {
+  anyState,
+  counts,
+  countsInWords,
+  historyRecord,
+  pause,
+  taskFile,
+  taskWord,
+} from "../queue/schemas.ts";
+import { TASK_STATES, type TaskWord, wordOf } from "../queue/states.ts";
+import type { Change, Counts, ListQuery, Pause, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { doneWhenOf, whyUnprovenNow } from "../work/asked-proof.ts";
 import { isLeft } from "../work/drained.ts";
@@ -25,7 +33,7 @@ export const ls = defineRunOperation({
   access: "read",
   input: z.strictObject({
     state: z.optional(
-      z.array(taskState).check(z.describe("only tasks in these states (in this order)")),
+      z.array(taskWord).check(z.describe("only tasks in these states (in this order)")),
     ),
     types: list("only tasks of these types"),
     limit: z.optional(
@@ -43,11 +51,12 @@ export const ls = defineRunOperation({
     run_id: z.string(),
     run_dir: z.string(),
     counts,
+    paused: z.optional(pause),
     tasks: z.array(
       z.object({
         id: z.string(),
         type: z.nullable(z.string()),
-        state: taskState,
+        state: taskWord,
         worker: z.optional(z.string()),
         since: z.string(),
         priority: z.optional(z.string()),
@@ -62,15 +71,19 @@ export const ls = defineRunOperation({
   async run(context, { state, types, limit = 50 }) {
     const { store } = context;
     const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
-    const states = [...new Set<TaskState>(state ?? [...active.reverse(), "failed", "done"])];
+    const ended = ["failed", "cancelled", "done"] as const;
+    const words = [...new Set<TaskWord>(state ?? [...active.reverse(), ...ended])];
     const tasks: TaskSummary[] = [];
     const { config } = context.here;
     const asksProof = (type: string) => doneWhenOf(config, { type, task: null }) !== undefined;
-    const query = { states, limit, types, sorted: true, asksProof };
-    for await (const task of store.list(query)) tasks.push(task);
-    tasks.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || rank(a) - rank(b));
-    const counts = await store.counts();
-    const all = states.reduce((sum, s) => sum + counts[s], 0);
+    for (const word of words) {
+      const query = { types, sorted: true, asksProof, limit: limit - tasks.length, ...lying(word) };
+      if (query.limit > 0) for await (const task of store.list(query)) tasks.push(task);
+    }
+    const place = (task: TaskSummary) => words.indexOf(wordOf(task));
+    tasks.sort((a, b) => place(a) - place(b) || rank(a) - rank(b));
+    const counts = countsInWords(await store.counts());
+    const all = words.reduce((sum, word) => sum + counts[word], 0);
     const isFull = tasks.length >= limit;
     // Null with a filter by type: only opening every file would give the number.
     const more = !isFull ? 0 : types ? null : Math.max(0, all - tasks.length);
@@ -79,12 +92,30 @@ export const ls = defineRunOperation({
       run_id: store.runId,
       run_dir: store.location,
       counts,
-      tasks: tasks.map((task) => ({ ...task, ...closedUntil(task, accounts) })),
+      ...pausedBy(await store.paused()),
+      tasks: tasks.map(({ cancelled, ...task }) => ({
+        ...task,
+        state: wordOf({ state: task.state, cancelled }),
+        ...closedUntil(task, accounts),
+      })),
       ...closedAccounts(accounts),
       more,
     };
   },
 });
+
+/** Where tasks of that word lie. */
+function lying(word: TaskWord): Pick<ListQuery, "states" | "cancelled"> {
+  if (word === "cancelled" || word === "failed") {
+    return { states: ["failed"], cancelled: word === "cancelled" };
+  }
+  return { states: [word] };
+}
+
+/** Only while it is. */
+function pausedBy(paused: Pause | null): { paused?: Pause } {
+  return paused === null ? {} : { paused };
+}
 
 /** As the queue gives out the tasks that are shown. */
 function rank({ state, priority }: TaskSummary): number {
@@ -133,9 +164,11 @@ export const show = defineRunOperation({
     const created = view.task?.created_at;
     const since = typeof created === "string" ? created.slice(0, 10) : undefined;
     for await (const line of store.ledger({ task: id, since })) ledger.push(line);
+    const { cancelled, ...rest } = view;
+    const state = wordOf({ state: view.state, cancelled });
     const task = view.task && taskJson(view.task);
     const unproven = (await whyUnprovenNow(context, view)) ?? undefined;
-    return { ...view, task, ledger, proof: (await store.proof(id)) ?? undefined, unproven };
+    return { ...rest, state, task, ledger, proof: (await store.proof(id)) ?? undefined, unproven };
   },
 });
 
@@ -187,7 +220,8 @@ export const tree = defineRunOperation({
         continue;
       }
       const children: Node[] = [];
-      const state = (await store.show(next.id))?.state ?? null;
+      const view = await store.show(next.id);
+      const state = view && wordOf(view);
       next.siblings.push({ id: next.id, type: typeOf.get(next.id) ?? null, state, children });
       for (const child of (childrenOf.get(next.id) ?? []).toReversed()) {
         open.push({ id: child, siblings: children });
@@ -239,6 +273,7 @@ export const status = defineRunOperation({
     run_id: z.string(),
     run_dir: z.string(),
     counts,
+    paused: z.optional(pause),
     workers: z.array(
       z.looseObject({
         name: z.string(),
@@ -264,7 +299,8 @@ export const status = defineRunOperation({
     return {
       run_id: store.runId,
       run_dir: store.location,
-      counts: await store.counts(),
+      counts: countsInWords(await store.counts()),
+      ...pausedBy(await store.paused()),
       workers: (await store.workers()).map(({ heartbeatAge, ...worker }) => ({
         ...worker,
         heartbeat_age: heartbeatAge,
@@ -275,7 +311,18 @@ export const status = defineRunOperation({
   },
 });
 
-export type WatchEvent = Change | { kind: "counts"; counts: Counts };
+export type WatchEvent =
+  | Exclude<Change, { kind: "task" }>
+  | (Omit<TaskChange, "to" | "cancelled"> & { to: TaskWord | null })
+  | { kind: "counts"; counts: Counts };
+
+type TaskChange = Extract<Change, { kind: "task" }>;
+
+function inWords(change: Change): WatchEvent {
+  if (change.kind !== "task") return change;
+  const { cancelled, ...rest } = change;
+  return { ...rest, to: cancelled ? "cancelled" : rest.to };
+}
 
 export const watch = defineRunStream({
   name: "watch",
@@ -292,7 +339,8 @@ export const watch = defineRunStream({
     const changes = context.store.watch({ signal })[Symbol.asyncIterator]();
     // The watch begins before the counts are read, so that no change falls between the two.
     let next = changes.next();
-    yield { kind: "counts" as const, counts: await context.store.counts() };
+    const counts = countsInWords(await context.store.counts());
+    yield { kind: "counts" as const, counts };
     if (until_idle && (await isIdle(context))) stop.abort();
     for (;;) {
       // That a worker ends is no change of a task, but may leave nobody for the tasks that are there.
@@ -303,7 +351,7 @@ export const watch = defineRunStream({
       const { value: change, done } = await next;
       if (done) return {} as Nothing;
       next = changes.next();
-      yield change;
+      yield inWords(change);
       if (until_idle && change.kind === "task" && (await isIdle(context))) stop.abort();
     }
   },

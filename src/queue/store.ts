@@ -109,6 +109,13 @@ export interface FailureReport {
   backoffMs?: number;
 }
 
+/** Nothing is claimed; work under way goes on. */
+export interface Pause {
+  by: string;
+  at: string;
+  note?: string;
+}
+
 export interface Approval {
   by?: string;
   note?: string;
@@ -159,6 +166,8 @@ export interface TaskView {
   /** Null when its file cannot be read as a task. */
   type: string | null;
   state: TaskState | "quarantined";
+  /** It is in failed/ because a person stopped it. */
+  cancelled?: true;
   task: Task | null;
   worker?: string;
   token?: string;
@@ -175,6 +184,8 @@ export interface TaskSummary {
   id: string;
   type: string | null;
   state: TaskState;
+  /** It is in failed/ because a person stopped it. */
+  cancelled?: true;
   worker?: string;
   since: string;
   priority?: string;
@@ -191,11 +202,14 @@ export interface ListQuery {
    * newest first. `limit` then keeps the first ones. Otherwise any order, in constant memory.
    */
   sorted?: boolean;
+  /** Of the failed: only those that a person stopped, or only the others. */
+  cancelled?: boolean;
   /** Tasks of these types need a proof besides those with a `done_when`: the summaries have `unproven`. */
   asksProof?: (type: string) => boolean;
 }
 
-export type Counts = Record<TaskState, number> & { quarantined: number };
+/** `cancelled`: those of `failed` that a person stopped. */
+export type Counts = Record<TaskState, number> & { quarantined: number; cancelled: number };
 
 export interface WorkerView {
   name: string;
@@ -230,6 +244,8 @@ export type Change =
       id: string;
       from: TaskState | null;
       to: TaskState | null;
+      /** It came to failed/ because a person stopped it. */
+      cancelled?: true;
       worker?: string;
       at: string;
     }
@@ -347,6 +363,12 @@ export interface Queue {
   /** UNPROVEN: the task has a `done_when`, and its last attempt no proof that passed. */
   approve(id: string, options?: Approval): Promise<Ended>;
   reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+
+  /** No more claims, by whatever program; attempts under way end as usual. */
+  pause(options?: { by?: string; note?: string }): Promise<Pause>;
+  /** Null when it was not paused. */
+  resume(options?: { by?: string }): Promise<Pause | null>;
+  paused(): Promise<Pause | null>;
 
   /** The text in VIV_CLAIM of a claim's processes; no other claim of any run has the same. */
   claimMark(claim: { id: string; token: string }): string;

@@ -3,6 +3,7 @@ import { isVivError } from "../base/errors.ts";
 import { assertName } from "../base/names.ts";
 import { plural } from "../base/text.ts";
 import { claimIn, tokenIn } from "../queue/claim-mark.ts";
+import { pauseLine } from "../queue/pause-line.ts";
 import type { TaskSpec } from "../queue/spec.ts";
 import type { Store } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
@@ -39,6 +40,8 @@ export const claim: Verb = (values, context) =>
       await store.sweep();
       task = await claimOne(values, store);
     }
+    const paused = task ? null : await store.paused();
+    if (paused) context.stderr.write(`note: the run is ${pauseLine(paused)}\n`);
     if (task) context.stdout.write(`${dumps(await taskLine(task, store))}\n`);
     return 0;
   });

@@ -5,7 +5,9 @@ import { counted } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import { isAttempt } from "../queue/attempt.ts";
 import { chokesIn, describeChoke, isNoWorkerLeft, mayTry, takes } from "../queue/choke.ts";
-import type { DependencyFact, Store, TaskView, WorkerView } from "../queue/store.ts";
+import { pauseLine } from "../queue/pause-line.ts";
+import { wordOf } from "../queue/states.ts";
+import type { DependencyFact, Pause, Store, TaskView, WorkerView } from "../queue/store.ts";
 
 /** Why a task is not moving: every reason, in the order in which they would have to go away. */
 export interface Reason {
@@ -23,6 +25,7 @@ export const REASON_CODES = [
   "dependency_waiting",
   "dependency_cycle",
   "not_before",
+  "paused",
   "rate_limited",
   "account_closed",
   "budget_used_up",
@@ -43,7 +46,8 @@ export const REASON_CODES = [
 ] as const;
 export type ReasonCode = (typeof REASON_CODES)[number];
 
-export interface Why extends Pick<TaskView, "id" | "type" | "state" | "since"> {
+export interface Why extends Pick<TaskView, "id" | "type" | "since"> {
+  state: TaskView["state"] | "cancelled";
   reasons: Reason[];
 }
 
@@ -77,7 +81,7 @@ export async function whyTask(
 ): Promise<Why> {
   const view = await store.show(id);
   if (view === null) throw await notFound(store, id);
-  const { state, since, task } = view;
+  const { since, task } = view;
   const type = task?.task_type ?? "";
   const reasons = explain({
     ...view,
@@ -91,10 +95,11 @@ export async function whyTask(
     inReview: (await store.counts()).review,
     reviewLimit: held.reviewLimit,
     lastNote: await lastNote(store, view),
+    paused: await store.paused(),
     unproven: await held.unprovenOf?.(view),
     now,
   });
-  return { id: view.id, type: view.type, state, since, reasons };
+  return { id: view.id, type: view.type, state: wordOf(view), since, reasons };
 }
 
 /** A task that the ledger knows was moved out of the run, by a person or by its own handler. */
@@ -147,6 +152,7 @@ export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   /** The last note in the ledger, for a task that failed without an attempt. */
   lastNote?: string;
   unproven?: string | null;
+  paused?: Pause | null;
   now: number;
 }
 
@@ -235,6 +241,10 @@ function timeReasons(facts: WhyFacts): Reason[] {
   if (notBefore && Date.parse(notBefore) > now) {
     const left = formatDuration(Date.parse(notBefore) - now);
     reasons.push(reason("not_before", `not before ${notBefore} (in ${left})`));
+  }
+  if (facts.paused) {
+    const text = `the run is ${pauseLine(facts.paused, now)}`;
+    reasons.push(reason("paused", text.replace(/; go on with: [^)]*\)$/, ")"), "viv resume"));
   }
   const rest = restReason(facts);
   const others = [

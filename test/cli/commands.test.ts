@@ -56,6 +56,7 @@ const COUNTS = {
   review: 0,
   done: 0,
   failed: 0,
+  cancelled: 0,
   quarantined: 0,
 };
 
@@ -312,10 +313,10 @@ describe("decisions of people", () => {
   it("cancel, one or several", async () => {
     for (const id of ["t.1", "t.2", "t.3"]) await say("enqueue", "--type", "job", "--id", id);
     expect(await say("cancel", "t.1", "t.2", "--note", "as discussed")).toBe(
-      "t.1: pending → failed\nt.2: pending → failed\n",
+      "t.1: pending → cancelled\nt.2: pending → cancelled\n",
     );
     const { tasks } = await documented(cancel.output, ["tasks"], ["cancel", "t.3"]);
-    expect(tasks).toEqual([{ id: "t.3", from: "pending", to: "failed", attempt: 0 }]);
+    expect(tasks).toEqual([{ id: "t.3", from: "pending", to: "cancelled", attempt: 0 }]);
     expect(await say("show", "t.1")).toContain("as discussed");
     expect(await say("show", "t.1")).toContain("by=pia");
   });
@@ -438,8 +439,10 @@ describe("looking", () => {
     const twice = await say("ls", "--limit", "1", "--state", "claimed,pending,claimed,pending");
     expect(twice).toContain("… 2 more; choose with");
     for (const id of ["t.2", "t.3"]) await say("cancel", id);
-    expect(await ids("--state", "failed")).toEqual(["t.3", "t.2"]);
-    expect(await ids("--state", "failed,claimed", "--limit", "1")).toEqual(["t.3"]);
+    expect(await ids("--state", "failed")).toEqual([]);
+    expect(await ids("--state", "cancelled")).toEqual(["t.3", "t.2"]);
+    expect(await ids("--state", "failed,cancelled,claimed", "--limit", "1")).toEqual(["t.3"]);
+    expect(await say("ls")).toContain("failed 0  cancelled 2");
     expect(await say("ls", "--help")).toMatch(
       /of each state the oldest, of done and failed the\s+newest/,
     );

@@ -18,6 +18,7 @@ import {
 } from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
 import { type FsRun, recordModelLine } from "./fs-run.ts";
+import { pauseRun, readPause, resumeRun } from "./pause.ts";
 import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
 import { project, projectAtClose } from "./record/project.ts";
@@ -96,6 +97,10 @@ export function fsStore(run: FsRun): S.Store {
     retry: call((_, id, decision = {}) => retryTask(run, id, decision)),
     approve: call((_, id, decision = {}) => approveTask(run, id, decision)),
     reject: call((_, id, decision = {}) => rejectTask(run, id, decision)),
+
+    pause: call((_, options = {}) => pauseRun(run, options)),
+    resume: call((_, options = {}) => resumeRun(run, options)),
+    paused: call(readPause),
 
     claimMark: (claim) => claimMark(claim, location),
     noteProcess: call(noteProcess),

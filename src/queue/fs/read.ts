@@ -20,6 +20,7 @@ import { claimedTasks, claimWorkers } from "./claims/claimed.ts";
 import { type Holding, holdingsOf } from "./claims/holdings.ts";
 import { isClaimed, readNote } from "./claims/process-notes.ts";
 import { isAlive, readHeartbeat, readWorkerFile, vitalSigns } from "./claims/vital-signs.ts";
+import { countCancelled, isCancelled } from "./ends/cancelled.ts";
 import { parseIn } from "./enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
@@ -44,6 +45,7 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     id,
     type: task?.task_type ?? null,
     state,
+    cancelled: state === "failed" && isCancelled(run, id) ? true : undefined,
     task,
     since: stats ? changedAt(stats) : nowIso(run),
     history: history.length > 0 ? history : attemptsFromLedger(run, id),
@@ -166,15 +168,21 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       if (left <= 0) return;
       const stats = statIfThere(path);
       if (!stats) continue; // moved on while we were listing
+      const cancelled = (state === "failed" && isCancelled(run, id)) || undefined;
+      if (state === "failed" && !isWanted(query, cancelled)) continue;
       const { task } = readTaskAt(run, path, id);
       const type = task?.task_type ?? null;
       if (query.types && (type === null || !query.types.includes(type))) continue;
       left--;
       const priority = task ? priorityOf(task) : undefined;
       const unproven = query.asksProof && task ? lackOfProof(run, state, task, query) : undefined;
-      yield { id, type, state, since: changedAt(stats), worker, priority, unproven };
+      yield { id, type, state, since: changedAt(stats), worker, priority, unproven, cancelled };
     }
   }
+}
+
+function isWanted({ cancelled: wanted }: ListQuery, isCancelled: boolean | undefined): boolean {
+  return wanted === undefined || wanted === (isCancelled === true);
 }
 
 /** Done work without a valid proof, and work that was handed in and waits for one. */
@@ -211,6 +219,7 @@ export function countTasks(run: FsRun): Counts {
     counts[state] = 0;
     for (const _ of tasksIn(run, state)) counts[state]++;
   }
+  counts.cancelled = countCancelled(run);
   counts.quarantined = namesIn(run.paths.quarantine).filter((n) => !n.endsWith(".reason")).length;
   return counts;
 }

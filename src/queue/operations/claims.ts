@@ -1,9 +1,9 @@
 import * as z from "zod/mini";
-import { parseTime } from "../../base/duration.ts";
+import { parseWhen } from "../../base/when.ts";
 import { count, flag, list, note, text } from "../../operation/fields.ts";
 import { claimIn, tokenIn } from "../claim-mark.ts";
 import { defineRunOperation, type RunContext } from "../operation.ts";
-import { claimRef, ended, endedOutput, failureOutcome, taskFile } from "../schemas.ts";
+import { claimRef, ended, endedOutput, failureOutcome, pause, taskFile } from "../schemas.ts";
 import type { ClaimRef } from "../store.ts";
 import { taskJson } from "../task.ts";
 
@@ -36,6 +36,8 @@ export const claim = defineRunOperation({
     ),
     /** Of each task in turn, where its result goes; null where it is no artifact, as in a pit. */
     artifacts: z.array(z.nullable(z.string())),
+    /** Why nothing is claimed. */
+    paused: z.optional(pause),
   }),
   async run({ store }, request) {
     let claims = await store.claim(request);
@@ -47,7 +49,12 @@ export const claim = defineRunOperation({
       const path = store.artifacts.pathOnThisHost(`${task.task_id}.md`);
       return path?.startsWith(`${store.folder}/artifacts/`) ? path : null;
     });
-    return { claims: claims.map((one) => ({ ...one, task: taskJson(one.task) })), artifacts };
+    const paused = (claims.length === 0 && (await store.paused())) || undefined;
+    return {
+      claims: claims.map((one) => ({ ...one, task: taskJson(one.task) })),
+      artifacts,
+      paused,
+    };
   },
 });
 
@@ -66,7 +73,7 @@ export const fail = defineRunOperation({
   output: ended,
   async run(context, { note, outcome, fingerprint, retry_at, final, ...ref }) {
     const { store, now } = context;
-    const retryAt = retry_at ? parseTime(retry_at, now(), "retry_at") : undefined;
+    const retryAt = retry_at ? parseWhen(retry_at, now(), "retry_at") : undefined;
     const report = { note: note || undefined, outcome, fingerprint, final, retryAt };
     return endedOutput(await store.fail(refOf(context, ref), report));
   },

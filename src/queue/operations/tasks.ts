@@ -7,6 +7,7 @@ import { eventsOf } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream } from "../operation.ts";
 import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
+import type { TaskWord } from "../states.ts";
 import type { BulkResult, Ended, EnqueueOptions, Store, TaskSummary } from "../store.ts";
 import { MAX_TASK_BYTES } from "../task.ts";
 
@@ -160,6 +161,7 @@ export const decisionOutput = z.object({ tasks: z.array(ended) });
 export async function decideEach(
   ids: readonly string[],
   decide: (id: string) => Promise<Ended>,
+  to?: TaskWord,
 ): Promise<z.output<typeof decisionOutput>> {
   const tasks: Ended[] = [];
   for (const id of ids) {
@@ -169,10 +171,10 @@ export async function decideEach(
       throw afterOthers(error, tasks);
     }
   }
-  return { tasks: tasks.map(endedOutput) };
+  return { tasks: tasks.map((one) => ({ ...endedOutput(one), ...(to ? { to } : {}) })) };
 }
 
-function decision(name: "cancel" | "retry", summary: string) {
+function decision(name: "cancel" | "retry", summary: string, to?: TaskWord) {
   return defineRunOperation({
     name,
     summary,
@@ -180,7 +182,7 @@ function decision(name: "cancel" | "retry", summary: string) {
     input: z.strictObject(decisionInput),
     output: decisionOutput,
     run: ({ store }, { ids, by, note }) =>
-      decideEach(ids, (id) => store[name](id, { by: by || undefined, note })),
+      decideEach(ids, (id) => store[name](id, { by: by || undefined, note }), to),
   });
 }
 
@@ -192,7 +194,7 @@ function afterOthers(error: unknown, done: readonly Ended[]): unknown {
   return new VivError(error.code, message, { ...error.details, done: ids }, { cause: error });
 }
 
-export const cancel = decision("cancel", "stop a task for good: it goes to failed/");
+export const cancel = decision("cancel", "stop a task for good", "cancelled");
 export const retry = decision("retry", "requeue a failed task");
 
 export const reject = defineRunOperation({

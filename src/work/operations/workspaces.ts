@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { list } from "../../operation/fields.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
-import type { TaskView } from "../../queue/store.ts";
+import { wordOf } from "../../queue/states.ts";
 import { workerHostPort } from "../host.ts";
 import { removedWorkspace, workspaceInfo } from "../workspaces/record.ts";
 
@@ -32,8 +32,8 @@ export const workspaces = defineRunOperation({
     const found = (await machine.listWorkspaces()).filter(({ id }) => wanted?.includes(id) ?? true);
     const all = [];
     for (const one of found) {
-      const { type = null, state = null } = (await store.show(one.id)) ?? {};
-      all.push({ ...one, type, state });
+      const view = await store.show(one.id);
+      all.push({ ...one, type: view?.type ?? null, state: view && wordOf(view) });
     }
     if (action !== "gc") return { workspaces: all };
     const gc = [];
@@ -54,6 +54,6 @@ export const workspaces = defineRunOperation({
 });
 
 /** No worker works there again, unless a person retries the task. */
-function isOver(state: TaskView["state"] | null): boolean {
-  return state === null || state === "done" || state === "failed";
+function isOver(state: z.output<typeof anyState> | null): boolean {
+  return state === null || ["done", "failed", "cancelled"].includes(state);
 }

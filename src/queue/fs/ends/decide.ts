@@ -18,6 +18,7 @@ import { cycleError, findCycle } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "../waiting/promote.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
+import { markCancelled } from "./cancelled.ts";
 import { end, finishRecorded } from "./end-claim.ts";
 import { recordedEnd } from "./held-claim.ts";
 
@@ -30,6 +31,7 @@ export interface Decision {
 
 export function cancelTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
   return decide(run, id, "cancel", (place) => {
+    markCancelled(run, id); // void until it is in failed/
     if (place.state !== "claimed" || place.worker === undefined) {
       return move(run, id, place, "failed", "cancelled", decision, (after) => {
         after.try(`the keeper may be notified of ${id}`, () => run.hooks?.onCancelled(run, id));
@@ -168,7 +170,7 @@ export function move(
   place: Place,
   to: TaskState,
   event: "cancelled" | "retried" | "approved" | "rejected",
-  decision: Decision & { unproven?: string },
+  decision: Decision & { unproven?: string; because?: string },
   more?: (after: Afterwards) => void,
 ): Ended | null {
   const target = fileOf(run.paths, to, id);
@@ -183,7 +185,8 @@ export function move(
     );
   }
   const [by, note] = [decision.by || undefined, decision.note || undefined];
-  const line = { event, task: id, from: place.state, to, by, note, unproven: decision.unproven };
+  const { unproven, because } = decision;
+  const line = { event, task: id, from: place.state, to, by, note, unproven, because };
   after.try(
     `the ledger has no line about this; ${id} is in ${run.paths.layout.folders[to]}/ all the same`,
     () => record(run, line),

@@ -19,6 +19,7 @@ import { appendHistory } from "../record/attempts.ts";
 import { addDue } from "../waiting/due.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
+import { unmarkCancelled } from "./cancelled.ts";
 import {
   claimLost,
   type Held,
@@ -243,6 +244,9 @@ export function follow(
   // A process that moves a task also offers it; but it may die before it wakes dependents.
   if (!moved.byOther || ending.to === "done") afterMove(run, id, ending.to, after, moved.at);
   const { hooks } = run;
+  if (ending.to === "failed" && ending.outcome !== "cancelled") {
+    ignoreMachineErrors(() => unmarkCancelled(run, id));
+  }
   if (ending.to === "failed" && hooks) {
     if (ending.outcome === "cancelled") {
       after.try(`the keeper may be notified of ${id}`, () => hooks.onCancelled(run, id));
