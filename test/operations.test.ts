@@ -133,7 +133,9 @@ const SAMPLES: Record<string, Sample> = {
   cancel: { run: "run", setUp: task, input: { ids: ["a"] } },
   retry: { run: "run", setUp: task, input: { ids: ["a"] }, refuses: "WRONG_STATE" },
   approve: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
-  reject: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
+  pause: { run: "run", setUp: task, input: { note: "lunch" } },
+  resume: { run: "run", setUp: task },
+  reject: { run: "run", setUp: reviewed, input: { ids: ["a"], note: "no test" } },
   "crew up": { setUp: crew, input: { manifest: "crew.org" }, isEndless: true },
   "crew ps": { setUp: usedCrew },
   // The lock of a crew is its process's for life, so that this one is taken for busy.

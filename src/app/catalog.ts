@@ -21,6 +21,7 @@ const up = () => import("./up.ts");
 const wardenWarden = () => import("../warden/cli/warden.ts");
 const wardenWarrants = () => import("../warden/cli/warrants.ts");
 const work = () => import("../work/cli.ts");
+const workEnds = () => import("../work/cli-end.ts");
 
 const commands: readonly CatalogEntry[] = [
   entry("init", "create a run and use it in this folder", "tasks", queueMaintenance),
@@ -41,7 +42,7 @@ const commands: readonly CatalogEntry[] = [
   entry("board audit", "commits that broke the protocol", "care", board),
   entry("cancel", "stop a task for good", "tasks", queueTasks),
   entry("retry", "requeue a failed task", "tasks", queueTasks),
-  entry("approve", "accept a task in review", "tasks", queueTasks),
+  entry("approve", "accept a task in review", "tasks", workEnds),
   entry("reject", "send a task in review back", "tasks", queueTasks),
   entry("merge", "land done work in a branch, proven after the merge", "tasks", merge),
   entry("crew up", "start the crew of a manifest", "workers", crew),
@@ -70,7 +71,7 @@ const commands: readonly CatalogEntry[] = [
   entry("warden resume", "resume it", "care", wardenWarden),
   entry("alive", "answer the warden's question", "workers", wardenWarden),
   entry("claim", "take the next task", "workers", queueClaims),
-  entry("complete", "end a claim: the task is done", "workers", queueClaims),
+  entry("complete", "end a claim: prove it, done", "workers", workEnds),
   entry("fail", "end a claim: the attempt failed", "workers", queueClaims),
   entry("release", "return a claimed task", "workers", queueClaims),
   entry("heartbeat", "record that a worker is alive", "workers", queueClaims),
@@ -89,6 +90,8 @@ const commands: readonly CatalogEntry[] = [
   entry("gate", "slots for engines: holders and queue", "care", gate),
   entry("workspaces", "folders of tasks; gc removes landed ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
+  entry("pause", "claim nothing more in this run", "care", queueMaintenance),
+  entry("resume", "let a paused run go on", "care", queueMaintenance),
   entry("reap", "release the claims of dead workers", "care", queueMaintenance),
   entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),
 ];

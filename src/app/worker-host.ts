@@ -120,6 +120,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
     beginOf: async (...args) => (await import("../merge/begin-of.ts")).beginOf(...args),
     unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),
+    worktreeContent: async (id) => (await workspaces.inspect()).worktreeContent(root, id),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
     removeWorkspace: async (id, landed) => {
       const { removeWorkspace } = await workspaces.remove();

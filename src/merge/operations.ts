@@ -10,7 +10,7 @@ import type { Store } from "../queue/store.ts";
 import { DEFAULT_LOG_BYTES } from "../work/attempt.ts";
 import { limitsSection } from "../work/config-route.ts";
 import { workerHostPort } from "../work/host.ts";
-import { readyRoutes } from "../work/operations/work.ts";
+import { routeFromConfig } from "../work/ready-route.ts";
 import { branchesOf, branchOfTask } from "./candidates.ts";
 import { DEFAULT_MERGE, mergeSection } from "./config.ts";
 import { LANDING_STATES, type Landing } from "./landing.ts";
@@ -135,7 +135,7 @@ async function mergeContext(
   return {
     ...{ store, host, now, signal, onEvent, sendBack, machine: localMachine() },
     settings: into === undefined ? settings : { ...settings, into },
-    routeFor: config === undefined ? () => undefined : readyRoutes(config, host),
+    routeFor: (type) => config && routeFromConfig(config, host, type),
     killAfterMs: 5_000,
     logBytes: config?.section(limitsSection).logBytes ?? DEFAULT_LOG_BYTES,
   };

@@ -11,7 +11,8 @@ import { type Cell, clip, plain, prose, type Term, table } from "../operation/te
 import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
-import type { Counts } from "../queue/store.ts";
+import { pauseLine } from "../queue/pause-line.ts";
+import type { Counts, Pause } from "../queue/store.ts";
 import { paintLanding } from "./landed.ts";
 import { ls, show, status, tree, type WatchEvent, watch } from "./operations.ts";
 
@@ -35,6 +36,7 @@ const lsCommand: Command = {
         plain(task.type ?? "?"),
         task.priority && task.priority !== "normal" ? task.priority : "",
         `${formatDuration(io.now() - Date.parse(task.since))}${task.worker ? ` by ${task.worker}` : ""}`,
+        task.unproven ? prose(`unproven: ${task.unproven}`) : "",
       ]);
       lines.push("", table(rows, term));
       if (output.more !== 0) {
@@ -50,12 +52,13 @@ interface Head {
   run_id: string;
   run_dir: string;
   counts: Counts;
+  paused?: Pause;
   closed_accounts?: AccountState[];
 }
 
 /** The run, its counts, and a line for each closed account. */
 function headLines(
-  { run_id, run_dir, counts, closed_accounts = [] }: Head,
+  { run_id, run_dir, counts, paused, closed_accounts = [] }: Head,
   term: Term,
   now: number,
 ): string[] {
@@ -68,6 +71,7 @@ function headLines(
   return [
     `${color.bold(plain(run_id))}  ${color.dim(run_dir)}`,
     countLine(counts, term),
+    ...(paused ? [color.yellow(plain(pauseLine(paused, now)))] : []),
     ...closed,
   ];
 }
@@ -89,6 +93,8 @@ const showCommand: Command = {
       `${color.bold(output.id)}  ${paintState(output.state, term)}${by} ${color.dim(`since ${output.since}`)}`,
     ];
     if (output.reason) lines.push(color.red(plain(output.reason)));
+    if (output.unproven) lines.push(color.red(`unproven: ${plain(output.unproven)}`));
+    lines.push(...approvedUnproven(output.ledger).map((line) => color.red(line)));
     if (output.task)
       lines.push(table(fields(output.task), term), "payload", indented(output.task.payload));
     if (output.history.length > 0) {
@@ -104,6 +110,14 @@ const showCommand: Command = {
     return lines.join("\n");
   },
 };
+
+/** Approvals of work without a valid proof. */
+function approvedUnproven(ledger: readonly Record<string, unknown>[]): string[] {
+  return ledger.flatMap(({ event, unproven, by = "someone" }) => {
+    if (event !== "approved" || unproven === undefined) return [];
+    return [`approved without proof by ${plain(String(by))}: ${plain(String(unproven))}`];
+  });
+}
 
 function fields(task: Record<string, unknown>): string[][] {
   const keys = [...SHOWN_FIRST, ...Object.keys(task).filter((key) => !SHOWN_FIRST.includes(key))];

@@ -7,6 +7,7 @@ import type { Command } from "../operation/command.ts";
 import { plain } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
+import { whyUnprovenNow } from "../work/asked-proof.ts";
 import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../work/config-route.ts";
 import { workspaceUsePort } from "../work/host.ts";
 import { REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
@@ -42,6 +43,7 @@ export const why = defineRunOperation({
         const fact = await landingOf(context.store, view);
         return fact && { code: fact.code, text: fact.text, command: fact.command };
       },
+      unprovenOf: (view) => whyUnprovenNow(context, view),
     });
   },
 });

@@ -1,14 +1,9 @@
 import { isVivError } from "../base/errors.ts";
 import { SharedBudget } from "../engines/costs/shared-budget.ts";
 import type { Claim, Store } from "../queue/store.ts";
-import {
-  Attempt,
-  type AttemptSettings,
-  DEFAULT_LOG_BYTES,
-  type ReadyRoute,
-} from "../work/attempt.ts";
+import { Attempt, type AttemptSettings, DEFAULT_LOG_BYTES } from "../work/attempt.ts";
 import type { WorkerHost } from "../work/host.ts";
-import { inheritedEnv } from "../work/place.ts";
+import { plainRoute } from "../work/ready-route.ts";
 import type { Beside, ProvenResult, WorkerOptions } from "../work/worker.ts";
 import { type HandResult, PROVER, pitOf } from "./pit-store.ts";
 
@@ -83,13 +78,6 @@ async function proveOne(
   if (ended.to === "review") return { id, snake, how: "review" };
   const isProven = (await store.proof(id))?.attempt === claim.attempt;
   return { id, snake, how: isProven ? "proven" : "eaten" };
-}
-
-function plainRoute(host: WorkerHost): ReadyRoute {
-  return {
-    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd },
-    env: inheritedEnv(host.env, { env: [], inheritsAll: true }),
-  };
 }
 
 const EVERY_MS = 2_000;

@@ -11,6 +11,7 @@ export const OUTCOMES = [
   "setup_failed", // its workspace could not be made ready: no fault of the task
   "abandoned",
   "released",
+  "handed_in", // the work is done, its proof is left to the next worker
   "cancelled",
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];

@@ -19,6 +19,12 @@ export interface LedgerLine {
   retry_at?: string;
   fingerprint?: string;
   receipt?: string;
+  proof?: "passed";
+  commit?: string;
+  /** Of a cancelled task that no person stopped: `choked`, `dependency`. */
+  because?: string;
+  /** Why the task is done, or approved, without a proof. */
+  unproven?: string;
   [key: string]: unknown;
 }
 
@@ -35,6 +41,8 @@ export const LEDGER_EVENTS = [
   "cancelled",
   "retried",
   "reworked", // a done task went back: `why` says for what kind of reason
+  "paused", // the run: no task is claimed
+  "resumed",
   "step", // an action of a model run: see usage.ts
   "usage", // tokens and money of an attempt's model runs
   "reserved", // the possible cost of an attempt's next step, out of a budget that it shares

@@ -36,6 +36,7 @@ const COUNTS: Record<AttemptRecord["outcome"], boolean> = {
   setup_failed: false,
   abandoned: false,
   released: false,
+  handed_in: false,
   cancelled: false,
 };
 

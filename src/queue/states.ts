@@ -2,6 +2,17 @@
 export const TASK_STATES = ["waiting", "pending", "claimed", "review", "done", "failed"] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
+/**
+ * The words that people and programs read. A task that a person stopped lies in failed/, as in
+ * swarm-lib, and is called cancelled.
+ */
+export const TASK_WORDS = [...TASK_STATES, "cancelled"] as const;
+export type TaskWord = (typeof TASK_WORDS)[number];
+
+export function wordOf<S extends string>(task: { state: S; cancelled?: true }): S | "cancelled" {
+  return task.cancelled ? "cancelled" : task.state;
+}
+
 /** Each is one rename on disk. */
 export const TASK_EVENTS = [
   "promote", // its dependencies are done and its time has come

@@ -17,6 +17,7 @@ import {
   Unrecorded,
 } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
+import { isHandedIn } from "../queue/proof-state.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import { priorityOf, type Task } from "../queue/task.ts";
 import type { Route } from "./config-route.ts";
@@ -120,6 +121,9 @@ export class Attempt {
   run(): Promise<AttemptEnd> {
     return this.#logged(async () => {
       const { engine } = this.#context.route;
+      if (await this.#isHandedIn()) {
+        return this.#prove(await this.#retry.briefly(() => placeFor(this.#context)));
+      }
       if (engine) return this.#withSlot(engine);
       return this.#inPlace(async (place) => this.#conclude(place, await this.#handle(place)));
     });
@@ -132,6 +136,13 @@ export class Attempt {
     const { setupBytes = DEFAULT_SETUP_BYTES } = this.#settings;
     const ready = await makeReady(this.#context, this.#runner, this.#ending, place, setupBytes);
     return "end" in ready ? ready.end : act(ready.place);
+  }
+
+  /** Was the work done by an earlier claim, and only its proof is missing? */
+  async #isHandedIn(): Promise<boolean> {
+    if (this.claim.attempt === 1) return false;
+    const view = await this.#retry.briefly(() => this.#context.store.show(this.#id));
+    return isHandedIn(view?.history ?? []);
   }
 
   /** The slot is requested at once, so that it is taken before more is claimed. */

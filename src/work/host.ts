@@ -25,6 +25,12 @@ export interface LandedAs {
   isThere: boolean;
 }
 
+export interface WorktreeContent {
+  /** The tip of its branch; null when that is gone. */
+  commit: string | null;
+  isDirty: boolean;
+}
+
 /** What a worker needs of the machine; main.ts provides the real one. */
 export interface WorkerHost {
   handlers: Handlers;
@@ -42,6 +48,8 @@ export interface WorkerHost {
   unresolvedIn?(path: string): Promise<readonly string[]>;
   /** Where the branch of a task begins; without it, at the route's base. */
   beginOf?(store: Store, task: Task, config: Config | undefined): Promise<Begin>;
+  /** What is in the worktree of a task now; null when it has none. */
+  worktreeContent?(id: string): Promise<WorktreeContent | null>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes unsaved work to a patch in artifacts/ first; not if this commit of its branch has landed. */
   removeWorkspace(id: string, landed?: string): Promise<RemovedWorkspace>;

@@ -30,7 +30,8 @@ export async function prove(
     (await retry.untilDone(() => store.extension(WORK_SITE)?.doneWhen(claim))) ??
     claim.task.done_when ??
     route.doneWhen;
-  if (command !== undefined && command !== null) {
+  const hasProof = command !== undefined && command !== null;
+  if (hasProof) {
     const finished = await runner.execute(place, ["/bin/sh", "-c", command], {
       stdin: "",
       logPath: host.artifacts.proofLogOf(id),
@@ -50,7 +51,9 @@ export async function prove(
     const message = `${claim.task.task_type}: ${id}`;
     await retry.untilDone(() => host.commitWorkspace(workspace, message));
   }
-  return ending.done(note);
+  if (!hasProof) return ending.done(note);
+  const content = branch === undefined ? null : await host.worktreeContent?.(id);
+  return ending.done(note, { commit: content?.commit ?? undefined });
 }
 
 function proofOf(attempt: number, command: string, finished: Finished): Proof {

@@ -5,7 +5,9 @@ import { counted } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import { isAttempt } from "../queue/attempt.ts";
 import { chokesIn, describeChoke, isNoWorkerLeft, mayTry, takes } from "../queue/choke.ts";
-import type { DependencyFact, Store, TaskView, WorkerView } from "../queue/store.ts";
+import { pauseLine } from "../queue/pause-line.ts";
+import { wordOf } from "../queue/states.ts";
+import type { DependencyFact, Pause, Store, TaskView, WorkerView } from "../queue/store.ts";
 import type { HeldType } from "./held-back.ts";
 
 /** Why a task is not moving: every reason, in the order in which they would have to go away. */
@@ -26,6 +28,7 @@ export const REASON_CODES = [
   "dependency_waiting",
   "dependency_cycle",
   "not_before",
+  "paused",
   "rate_limited",
   "account_closed",
   "no_space",
@@ -52,7 +55,8 @@ export const REASON_CODES = [
 ] as const;
 export type ReasonCode = (typeof REASON_CODES)[number];
 
-export interface Why extends Pick<TaskView, "id" | "type" | "state" | "since"> {
+export interface Why extends Pick<TaskView, "id" | "type" | "since"> {
+  state: TaskView["state"] | "cancelled";
   reasons: Reason[];
 }
 
@@ -69,6 +73,8 @@ export interface Held {
   routeOf?: (type: string) => RouteFact;
   /** Where the work of a task is; null for one without a branch. */
   landingOf?: (view: TaskView) => Promise<Reason | null>;
+  /** Why its work is not proven. */
+  unprovenOf?: (view: TaskView) => Promise<string | null>;
 }
 
 /** Where `viv work` would find its handler. */
@@ -105,9 +111,11 @@ export async function whyTask(
     reviewLimit: held.reviewLimit,
     lastNote: await lastNote(store, view),
     landing: await held.landingOf?.(view),
+    paused: await store.paused(),
+    unproven: await held.unprovenOf?.(view),
     now,
   });
-  return { id: view.id, type: view.type, state, since, reasons };
+  return { id: view.id, type: view.type, state: wordOf(view), since, reasons };
 }
 
 const LOG_LINES = 3;
@@ -174,6 +182,8 @@ export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   /** The last note in the ledger, for a task that failed without an attempt. */
   lastNote?: string;
   landing?: Reason | null;
+  unproven?: string | null;
+  paused?: Pause | null;
   now: number;
 }
 
@@ -186,6 +196,7 @@ export function explain(facts: WhyFacts): Reason[] {
 function explainState(facts: WhyFacts): Reason[] {
   const { id, state } = facts;
   const why = facts.reason ?? "unknown reason";
+  const unproven = facts.unproven ? `; it is unproven: ${facts.unproven}` : "";
   switch (state) {
     case "quarantined": {
       const command = `mv quarantine/${id}.json pending/    # after repairing the file`;
@@ -193,12 +204,13 @@ function explainState(facts: WhyFacts): Reason[] {
     }
     case "done":
       return [
-        reason("done", `it was done ${ago(facts)} ago${howDone(facts)}`),
+        reason("done", `it was done ${ago(facts)} ago${howDone(facts)}${unproven}`),
         ...(facts.landing ? [facts.landing] : []),
       ];
     case "review": {
-      const text = `a person must approve it; it has waited for ${ago(facts)}`;
-      const command = `viv approve ${idWord(id)}    # or: viv reject ${idWord(id)} --note "…"`;
+      const text = `a person must approve it; it has waited for ${ago(facts)}${unproven}`;
+      const flag = facts.unproven ? " --unproven" : "";
+      const command = `viv approve ${idWord(id)}${flag}    # or: viv reject ${idWord(id)} --note "…"`;
       return [reason("in_review", text, command)];
     }
     case "failed":
@@ -269,6 +281,10 @@ function timeReasons(facts: WhyFacts): Reason[] {
   if (notBefore && Date.parse(notBefore) > now) {
     const left = formatDuration(Date.parse(notBefore) - now);
     reasons.push(reason("not_before", `not before ${notBefore} (in ${left})`));
+  }
+  if (facts.paused) {
+    const text = `the run is ${pauseLine(facts.paused, now)}`;
+    reasons.push(reason("paused", text.replace(/; go on with: [^)]*\)$/, ")"), "viv resume"));
   }
   const rest = restReason(facts);
   const others = [

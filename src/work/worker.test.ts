@@ -20,6 +20,7 @@ function scene(claim: () => Promise<Claim[]>, more: Partial<Store> = {}) {
       claims++;
       return claim();
     },
+    paused: async () => null,
     waitForWork: async () => true, // there is always some
     reap: async () => ({ reaped: [], live: [], skipped: [], stuck: [] }),
     sweep: async () => ({ promoted: 0, adopted: 0, recovered: 0 }),

@@ -4,6 +4,7 @@ import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
 import { MachineRetry, pause } from "../platform/machine-retry.ts";
+import { pauseLine } from "../queue/pause-line.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Registration, Store } from "../queue/store.ts";
 import { Attempt, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
@@ -243,8 +244,9 @@ export class Worker {
       await beforeClaim?.();
       this.#offered = slots?.inHand();
       const closed = closedTypes?.();
-      if (closed) this.#emitHeld(closed.reasons);
-      if (closed?.all) return [];
+      const pauses = await this.#pauses();
+      this.#emitHeld([...(closed?.reasons ?? []), ...pauses]);
+      if (closed?.all || pauses.length > 0) return [];
       const most = this.#most;
       const request = { ...this.#wanted(closed), reviewLimit };
       const claims: Claim[] = [];
@@ -266,6 +268,11 @@ export class Worker {
       this.#failedClaims++;
       return [];
     }
+  }
+
+  async #pauses(): Promise<string[]> {
+    const paused = await this.#store.paused();
+    return paused === null ? [] : [`the run is ${pauseLine(paused)}`];
   }
 
   get #idleNames(): string[] {

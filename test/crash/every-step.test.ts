@@ -227,6 +227,24 @@ const SCENARIOS: Scenario[] = [
     act: (scene) => scene.store.fail(first(scene)),
   },
   {
+    name: "hand in",
+    setUp: claimed,
+    act: (scene) => scene.store.complete(first(scene), { handIn: true }),
+  },
+  {
+    name: "pause",
+    setUp: claimed,
+    act: ({ store }) => store.pause({ by: "me", note: "lunch" }),
+  },
+  {
+    name: "resume",
+    setUp: async (scene) => {
+      await claimed(scene);
+      await scene.store.pause();
+    },
+    act: ({ store }) => store.resume(),
+  },
+  {
     name: "release",
     setUp: claimed,
     act: (scene) => scene.store.release(first(scene)),
@@ -489,6 +507,7 @@ function isHealthy({ findings }: DoctorReport): Finding[] {
 
 /** All that is not failed gets done, each once. */
 async function workOff(store: Store, { path, host, reworked }: Scene): Promise<void> {
+  await store.resume();
   await store.enqueueMany(
     [
       { id: "x", type: "t" },

@@ -92,6 +92,8 @@ export interface HeldClaim {
   token: string;
   attempt: number;
   review: boolean;
+  /** It has a done_when. */
+  asksProof: boolean;
   /** Its end failed halfway: the ledger has to show whether it is recorded. */
   isUncertain: boolean;
 }
@@ -170,11 +172,13 @@ export function recordDone(
   run: FsRun,
   id: string,
   claim: ClaimIdentity,
-  to: "done" | "review",
+  { to, proof, commit, unproven }: Pick<LedgerLine, "to" | "proof" | "commit" | "unproven">,
   sync: boolean,
 ): void {
   const at = nowIso(run);
-  const end = `"outcome":"done","from":"claimed","to":"${to}"`;
+  const marks =
+    proof || unproven ? `,${JSON.stringify({ proof, commit, unproven }).slice(1, -1)}` : "";
+  const end = `"outcome":"done","from":"claimed","to":"${to}"${marks}`;
   append(run, at, `{"at":"${at}","event":"ended",${claimFields(id, claim)},${end}}`, sync);
 }
 

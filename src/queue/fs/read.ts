@@ -4,6 +4,7 @@ import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
 import { type AttemptRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
+import { isHandedIn, WAITS_FOR_PROOF, whyUnproven } from "../proof-state.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type {
   Counts,
@@ -19,12 +20,14 @@ import { claimedTasks, claimWorkers } from "./claims/claimed.ts";
 import { type Holding, holdingsOf } from "./claims/holdings.ts";
 import { isClaimed, readNote } from "./claims/process-notes.ts";
 import { isAlive, readHeartbeat, readWorkerFile, vitalSigns } from "./claims/vital-signs.ts";
+import { countCancelled, isCancelled } from "./ends/cancelled.ts";
 import { parseIn } from "./enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
-import { attemptFrom, readHistory } from "./record/attempts.ts";
+import { readProof } from "./record/artifact-files.ts";
+import { attemptFrom, hasHistory, readHistory } from "./record/attempts.ts";
 import { LedgerFollower, linesAbout, readLedger } from "./record/ledger-files.ts";
 import { completedTasks } from "./record/status-file.ts";
 
@@ -42,6 +45,7 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     id,
     type: task?.task_type ?? null,
     state,
+    cancelled: state === "failed" && isCancelled(run, id) ? true : undefined,
     task,
     since: stats ? changedAt(stats) : nowIso(run),
     history: history.length > 0 ? history : attemptsFromLedger(run, id),
@@ -164,14 +168,36 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       if (left <= 0) return;
       const stats = statIfThere(path);
       if (!stats) continue; // moved on while we were listing
+      const cancelled = (state === "failed" && isCancelled(run, id)) || undefined;
+      if (state === "failed" && !isWanted(query, cancelled)) continue;
       const { task } = readTaskAt(run, path, id);
       const type = task?.task_type ?? null;
       if (query.types && (type === null || !query.types.includes(type))) continue;
       left--;
       const priority = task ? priorityOf(task) : undefined;
-      yield { id, type, state, since: changedAt(stats), worker, priority };
+      const unproven = query.asksProof && task ? lackOfProof(run, state, task, query) : undefined;
+      yield { id, type, state, since: changedAt(stats), worker, priority, unproven, cancelled };
     }
   }
+}
+
+function isWanted({ cancelled: wanted }: ListQuery, isCancelled: boolean | undefined): boolean {
+  return wanted === undefined || wanted === (isCancelled === true);
+}
+
+/** Done work without a valid proof, and work that was handed in and waits for one. */
+function lackOfProof(
+  run: FsRun,
+  state: TaskState,
+  { task_id: id, task_type: type, done_when }: Task,
+  { asksProof }: ListQuery,
+): string | undefined {
+  const doneWhen = done_when ?? (asksProof?.(type) ? "" : undefined);
+  if (doneWhen === undefined) return undefined;
+  if (state === "review" || state === "done") {
+    return whyUnproven(doneWhen, readProof(run, id), readHistory(run, id)) ?? undefined;
+  }
+  return hasHistory(run, id) && isHandedIn(readHistory(run, id)) ? WAITS_FOR_PROOF : undefined;
 }
 
 /** Only their stamps are read: opening 100,000 files would take seconds. */
@@ -193,6 +219,7 @@ export function countTasks(run: FsRun): Counts {
     counts[state] = 0;
     for (const _ of tasksIn(run, state)) counts[state]++;
   }
+  counts.cancelled = countCancelled(run);
   counts.quarantined = namesIn(run.paths.quarantine).filter((n) => !n.endsWith(".reason")).length;
   return counts;
 }

@@ -1,11 +1,13 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
+import { idWord } from "../../base/names.ts";
 import { parseUserJson } from "../../base/user-json.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
 import { eventsOf } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream } from "../operation.ts";
 import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
+import type { TaskWord } from "../states.ts";
 import type { BulkResult, Ended, EnqueueOptions, Store, TaskSummary } from "../store.ts";
 import { MAX_TASK_BYTES } from "../task.ts";
 
@@ -147,32 +149,40 @@ async function* lines(bytes: AsyncIterable<Uint8Array | string>): AsyncGenerator
   if (rest !== "") yield rest;
 }
 
-/** cancel, retry, approve and reject differ only in the transition. */
-function decision(name: "cancel" | "retry" | "approve" | "reject", summary: string) {
+/** What cancel, retry, approve and reject have in common: they differ in the transition. */
+export const decisionInput = {
+  ids: z.array(z.string()).check(z.minLength(1)).check(z.describe("id of the task (or several)")),
+  by,
+  note,
+};
+export const decisionOutput = z.object({ tasks: z.array(ended) });
+
+/** One after the other, up to the first that is refused. */
+export async function decideEach(
+  ids: readonly string[],
+  decide: (id: string) => Promise<Ended>,
+  to?: TaskWord,
+): Promise<z.output<typeof decisionOutput>> {
+  const tasks: Ended[] = [];
+  for (const id of ids) {
+    try {
+      tasks.push(await decide(id));
+    } catch (error) {
+      throw afterOthers(error, tasks);
+    }
+  }
+  return { tasks: tasks.map((one) => ({ ...endedOutput(one), ...(to ? { to } : {}) })) };
+}
+
+function decision(name: "cancel" | "retry", summary: string, to?: TaskWord) {
   return defineRunOperation({
     name,
     summary,
     access: "write",
-    input: z.strictObject({
-      ids: z
-        .array(z.string())
-        .check(z.minLength(1))
-        .check(z.describe("id of the task (or several)")),
-      by,
-      note,
-    }),
-    output: z.object({ tasks: z.array(ended) }),
-    async run({ store }, { ids, by, note }) {
-      const tasks: Ended[] = [];
-      for (const id of ids) {
-        try {
-          tasks.push(await store[name](id, { by: by || undefined, note }));
-        } catch (error) {
-          throw afterOthers(error, tasks);
-        }
-      }
-      return { tasks: tasks.map(endedOutput) };
-    },
+    input: z.strictObject(decisionInput),
+    output: decisionOutput,
+    run: ({ store }, { ids, by, note }) =>
+      decideEach(ids, (id) => store[name](id, { by: by || undefined, note }), to),
   });
 }
 
@@ -184,10 +194,30 @@ function afterOthers(error: unknown, done: readonly Ended[]): unknown {
   return new VivError(error.code, message, { ...error.details, done: ids }, { cause: error });
 }
 
-export const cancel = decision("cancel", "stop a task for good: it goes to failed/");
+export const cancel = decision("cancel", "stop a task for good", "cancelled");
 export const retry = decision("retry", "requeue a failed task");
-export const approve = decision("approve", "accept a task in review/");
-export const reject = decision("reject", "send a task in review/ back, with a note");
+
+export const reject = defineRunOperation({
+  name: "reject",
+  summary: "send a task in review/ back, with a note",
+  access: "write",
+  input: z.strictObject({
+    ...decisionInput,
+    note: text("a note for the record (what the next attempt must do better; needed)"),
+  }),
+  output: decisionOutput,
+  async run({ store }, { ids, by, note = "" }) {
+    if (note.trim() === "") throw noNote(ids);
+    return decideEach(ids, (id) => store.reject(id, { by: by || undefined, note }));
+  },
+});
+
+/** Without it, the next attempt would do the same again. */
+function noNote(ids: readonly string[]): VivError {
+  const words = ids.map(idWord).join(" ");
+  const message = `a rejection needs a note for the next attempt: viv reject ${words} --note "what is missing"`;
+  return new VivError("USAGE", message);
+}
 
 /** The task that was claimed last, of those that are claimed now. */
 async function lastBegun(store: Store): Promise<string> {

@@ -10,23 +10,17 @@ import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { engineSlots } from "../../engines/engine-slots.ts";
-import { readyEngine } from "../../engines/named.ts";
 import { amount, count, duration, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
-import {
-  DEFAULT_LOG_BYTES,
-  DEFAULT_SETUP_BYTES,
-  type ReadyRoute,
-  resolveHandler,
-} from "../attempt.ts";
+import { DEFAULT_LOG_BYTES, DEFAULT_SETUP_BYTES, type ReadyRoute } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
 import { type HeldBack, heldBackIn } from "../held-back.ts";
 import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
-import { inheritedEnv } from "../place.ts";
+import { plainRoute, routeFromConfig } from "../ready-route.ts";
 import {
   type BesideEvent,
   Worker,
@@ -168,7 +162,7 @@ function workerFor(
 ): Worker {
   const worker = assertNewName("worker name", given.worker_id ?? defaultName(store));
   const concurrency = given.concurrency ?? 1;
-  const ofFlag = given.handler ? fromFlag(given.handler, host) : null;
+  const ofFlag = given.handler ? plainRoute(host, [programAt(given.handler, host.cwd)]) : null;
   const find = ofFlag ? () => ofFlag : fromConfig(config, host);
   const types = typesFor(given, config, store.reservedTypes);
   const limits = config?.section(limitsSection);
@@ -324,29 +318,8 @@ function fromConfig(
   given: Config | undefined,
   host: WorkerHost,
 ): (type: string) => ReadyRoute | undefined {
-  return readyRoutes(routesIn(given, host.cwd), host);
-}
-
-/** The routes of a viv.toml, as a worker on this machine uses them. */
-export function readyRoutes(
-  config: Config,
-  host: Pick<WorkerHost, "env">,
-): (type: string) => ReadyRoute | undefined {
-  const { folder } = config;
-  return (type) => {
-    const route = routeFor(config, type);
-    if (route === undefined) return undefined;
-    const handler = resolveHandler(route.handler, folder);
-    const env = inheritedEnv(host.env, route);
-    const engine = route.engine && readyEngine(route.engine, handler, folder);
-    return { ...route, handler, folder, env, setEnv: route.env, engine };
-  };
-}
-
-function fromFlag(handler: string, host: WorkerHost): ReadyRoute {
-  const argv = [programAt(handler, host.cwd)];
-  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
-  return { type: "default", handler: argv, workspace: "none", sandbox: [], folder: host.cwd, env };
+  const config = routesIn(given, host.cwd);
+  return (type) => routeFromConfig(config, host, type);
 }
 
 /** A file in `cwd` comes before one in PATH, as in swarm-lib. */

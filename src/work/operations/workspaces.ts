@@ -4,7 +4,7 @@ import { idWord } from "../../base/names.ts";
 import { flag, list } from "../../operation/fields.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
-import type { TaskView } from "../../queue/store.ts";
+import { wordOf } from "../../queue/states.ts";
 import { limitsSection } from "../config-route.ts";
 import { type LandedAs, workerHostPort, workspaceUsePort } from "../host.ts";
 import { removedWorkspace, type WorkspaceInfo, workspaceInfo } from "../workspaces/record.ts";
@@ -75,10 +75,11 @@ export const workspaces = defineRunOperation({
     const found = (await machine.listWorkspaces()).filter(({ id }) => wanted?.includes(id) ?? true);
     const all: Found[] = [];
     for (const one of found) {
-      const { type = null, state = null } = (await store.show(one.id)) ?? {};
+      const view = await store.show(one.id);
       const way = one.kind === "worktree" ? await machine.landedAs?.(one.id) : null;
       const isLanded = way?.isThere === true && (one.head ?? way.head) === way.head;
-      all.push({ ...one, type, state, landed: isLanded ? way.target : undefined, way });
+      const landed = isLanded ? way.target : undefined;
+      all.push({ ...one, type: view?.type ?? null, state: view && wordOf(view), landed, way });
     }
     const shown = () => all.map(({ way: _, ...one }) => one);
     if (action !== "gc") return { workspaces: shown(), ...rest(all) };
@@ -110,7 +111,7 @@ export const workspaces = defineRunOperation({
 
 interface Found extends WorkspaceInfo {
   type: string | null;
-  state: TaskView["state"] | null;
+  state: z.output<typeof anyState> | null;
   landed?: string;
   way?: LandedAs | null;
 }
@@ -129,6 +130,6 @@ function whyKept(one: Found, isNamed: boolean): string | null {
 }
 
 /** No worker works there again, unless a person retries the task. */
-function isOver(state: TaskView["state"] | null): boolean {
-  return state === null || state === "done" || state === "failed";
+function isOver(state: z.output<typeof anyState> | null): boolean {
+  return state === null || ["done", "failed", "cancelled"].includes(state);
 }

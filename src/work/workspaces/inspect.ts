@@ -2,6 +2,7 @@ import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { counted } from "../../base/text.ts";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
+import type { WorktreeContent } from "../host.ts";
 import { changesIn, submodulesIn } from "./commit.ts";
 import { bytesIn } from "./disk-use.ts";
 import {
@@ -95,6 +96,24 @@ async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Pro
     ? "it is locked (git worktree lock)"
     : await obstacleIn(place, info.path, nested);
   return { info, worktree, obstacle: obstacle ?? undefined };
+}
+
+/** What is in a worktree now; null when the task has none, or its folder is gone. */
+export async function worktreeContent(root: string, id: string): Promise<WorktreeContent | null> {
+  const record = readRecord(root, id);
+  const path = workspacePath(root, id);
+  if (record?.kind !== "worktree") return null;
+  const repository = await findRepository(record.repository);
+  const commit = await commitOf(repository, `refs/heads/${record.branch}`);
+  const admin = existsSync(path) ? adminOf(repository, path) : null;
+  const isDirty = admin !== null && (await hasChanges(placeOf(admin, path)));
+  return { commit, isDirty };
+}
+
+async function hasChanges(place: GitPlace): Promise<boolean> {
+  const { paths, nested } = await changesIn(place);
+  const { status } = await askGit(["diff-index", "--cached", "--quiet", "HEAD", "--"], place);
+  return paths.length > 0 || nested.length > 0 || status !== 0;
 }
 
 export async function countAhead(

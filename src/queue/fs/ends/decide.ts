@@ -2,8 +2,9 @@ import { isVivError, VivError } from "../../../base/errors.ts";
 import { assertName, idWord } from "../../../base/names.ts";
 import { listed } from "../../../base/text.ts";
 import type { RetryRecord } from "../../attempt.ts";
+import { unprovenError, whyUnproven } from "../../proof-state.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
-import type { Ended } from "../../store.ts";
+import type { Approval, Ended } from "../../store.ts";
 import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/process-notes.ts";
 import { closeHistory } from "../enqueue/rounds.ts";
 import { readTask } from "../enqueue/task-file.ts";
@@ -11,12 +12,15 @@ import { statIfThere, syncMove, tokenOf, translate } from "../files/atomic.ts";
 import { type FsRun, nowIso, record } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 import { locate, type Place } from "../locate.ts";
+import { readTaskAt } from "../read.ts";
+import { readProof } from "../record/artifact-files.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
 import { project } from "../record/project.ts";
 import { cycleError, findCycle } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "../waiting/promote.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
+import { markCancelled } from "./cancelled.ts";
 import { end, finishRecorded } from "./end-claim.ts";
 import { recordedEnd } from "./held-claim.ts";
 
@@ -31,6 +35,7 @@ export interface Decision {
 
 export function cancelTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
   return decide(run, id, "cancel", (place) => {
+    markCancelled(run, id); // void until it is in failed/
     if (place.state !== "claimed" || place.worker === undefined) {
       return move(run, id, place, "failed", "cancelled", decision, (after) => {
         after.try(`the keeper may be notified of ${id}`, () => run.hooks?.onCancelled(run, id));
@@ -136,8 +141,16 @@ function requeue(
   });
 }
 
-export function approveTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
-  return decide(run, id, "approve", (place) => move(run, id, place, "done", "approved", decision));
+/** What has no valid proof is approved only on request, and recorded as that. */
+export function approveTask(run: FsRun, id: string, approval: Approval): Promise<Ended> {
+  return decide(run, id, "approve", (place) => {
+    const { unproven: given, ...decision } = approval;
+    const task = readTaskAt(run, place.path, id).task;
+    const found = whyUnproven(task?.done_when, readProof(run, id), readHistory(run, id));
+    const why = typeof given === "string" ? given : found;
+    if (why !== null && !given) throw unprovenError(id, why);
+    return move(run, id, place, "done", "approved", { ...decision, unproven: why ?? undefined });
+  });
 }
 
 /** The note is for the next attempt; the attempts so far no longer count against the task. */
@@ -178,7 +191,7 @@ function wrongState(id: string, place: Place, event: TaskEvent): VivError {
   const hints: Partial<Record<TaskState, string>> = {
     done: "a done task stays done; enqueue a new one to do it again",
     failed: `requeue it with: viv retry ${idWord(id)}`,
-    review: `decide with: viv approve ${idWord(id)}, or viv reject ${idWord(id)}`,
+    review: `decide with: viv approve ${idWord(id)}, or viv reject ${idWord(id)} --note "…"`,
     claimed: `stop it with: viv cancel ${idWord(id)}`,
     pending: "a worker will take it",
     waiting: `see: viv why ${idWord(id)}`,
@@ -195,7 +208,7 @@ export function move(
   place: Place,
   to: TaskState,
   event: "cancelled" | "retried" | "approved" | "rejected" | "reworked",
-  decision: Decision,
+  decision: Decision & { unproven?: string; because?: string },
   more?: (after: Afterwards) => void,
 ): Ended | null {
   const target = fileOf(run.paths, to, id);
@@ -216,7 +229,9 @@ export function move(
     );
   }
   const [by, note] = [decision.by || undefined, decision.note || undefined];
-  const line = { event, task: id, from: place.state, to, by, note, why: decision.why || undefined };
+  const { unproven, because } = decision;
+  const why = decision.why || undefined;
+  const line = { event, task: id, from: place.state, to, by, note, why, unproven, because };
   after.try(
     `the ledger has no line about this; ${id} is in ${run.paths.layout.folders[to]}/ all the same`,
     () => record(run, line),

@@ -192,6 +192,9 @@ function endingFrom(line: EndLine): Ending {
     retryAt: line.retry_at,
     by: line.by,
     receipt: line.receipt,
+    proof: line.proof,
+    commit: line.commit,
+    unproven: line.unproven,
   };
 }
 
