@@ -14,6 +14,7 @@ const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
+const settings = () => import("./settings/cli.ts");
 const status = () => import("./status.ts");
 const up = () => import("./up.ts");
 const wardenWarden = () => import("../warden/cli/warden.ts");
@@ -85,6 +86,8 @@ const commands: readonly CatalogEntry[] = [
   entry("gate", "slots for engines: holders and queue", "care", gate),
   entry("workspaces", "folders of tasks; gc removes old ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
+  entry("config check", "all mistakes in viv.toml", "care", settings),
+  entry("config show", "every setting, and what it came from", "looking", settings),
   entry("reap", "release the claims of dead workers", "care", queueMaintenance),
   entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),
 ];
@@ -97,6 +100,7 @@ const families: Catalog["families"] = {
     summary: "a board in git: init, ls, show, next, claim, advance, bounce, open, log, audit",
     group: "tasks",
   },
+  config: { summary: "viv.toml: check, show", group: "care" },
   warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
   dog: { summary: "the warden's dogs: status, pool, dances, warrants", group: "looking" },
   warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },

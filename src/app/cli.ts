@@ -207,9 +207,10 @@ async function askedFor(
   flag: string | undefined,
   io: CliIo,
 ): Promise<Asked> {
-  const runPath = async () => (await findRun(flag, io)).path;
+  const runPlace = () => findRun(flag, io);
   if (command.op.access === undefined) {
-    return { config: await findConfig(io), run: null, runPath };
+    const config = command.readsConfig ? undefined : await findConfig(io);
+    return { config, run: null, runPlace };
   }
   const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
@@ -218,7 +219,7 @@ async function askedFor(
     { ...command.op, access },
     { durability, onDependencyFailed: found.onDependencyFailed },
   );
-  return { config: found.config, run: { path: found.path, options }, runPath };
+  return { config: found.config, run: { path: found.path, options }, runPlace };
 }
 
 /** What stops it in order: the first Ctrl-C, or, where that is asked for, the end of its parent. */

@@ -10,8 +10,10 @@ import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
-import type { installedPort, workerHostPort } from "../work/host.ts";
+import type { installedPort, routeHostPort, workerHostPort } from "../work/host.ts";
+import { findConfigFile, readConfigFile } from "./find-run.ts";
 import type { Provide } from "./invoke.ts";
+import type { configFilesPort } from "./settings/operations.ts";
 
 type Of<P> = P extends Port<infer T> ? T : never;
 
@@ -19,11 +21,13 @@ type Of<P> = P extends Port<infer T> ? T : never;
 interface Makers {
   accounts(): Promise<Of<typeof accountsPort>>;
   board(): Promise<Of<typeof boardPort>>;
+  "config files"(): Promise<Of<typeof configFilesPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
   program(): Promise<Of<typeof programPort>>;
+  "route host"(): Promise<Of<typeof routeHostPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -51,10 +55,15 @@ export function portsHere(settings: PortSettings): Provide {
       const { waitForLock } = await import("../board/commit.ts");
       return (lock) => waitForLock(lock, notice, patience);
     },
+    "config files": async () => {
+      const { typesIn } = await import("./settings/types-in.ts");
+      return { find: () => findConfigFile({ cwd, env }), read: readConfigFile, typesIn };
+    },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
     program: async () => program,
+    "route host": async () => (await worker()).routeHost(env),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {

@@ -17,7 +17,7 @@ import { localMachine } from "../platform/processes/machine.ts";
 import { ticksOfTree } from "../platform/processes/process-tree.ts";
 import { findProgram, probeProgram } from "../platform/processes/programs.ts";
 import { findLayout } from "../queue/fs/open-fs-run.ts";
-import type { WorkerHost } from "../work/host.ts";
+import type { RouteHost, WorkerHost } from "../work/host.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -77,6 +77,21 @@ export function whyNotInstalled(program: string, path: string | undefined): stri
   return `${what}${where}; install it, or set binary to its path`;
 }
 
+/** What the check of a route asks of this machine. `sessions`: the folder of the engines' own files. */
+export function routeHost(env: Env, sessions = "/nowhere"): RouteHost {
+  return {
+    engine: (name) => engineIn(name, sessions),
+    readText,
+    whyNotInstalled: (program) => whyNotInstalled(program, env.PATH),
+    whyNotRun,
+    whyNoSandbox: async () =>
+      (await import("../platform/sandbox/sandbox.ts")).whyNoSandbox(env.PATH),
+    whyNoWorktree: async (...args) =>
+      (await import("../work/workspaces/open.ts")).whyNoWorktree(...args),
+    env: { ...env }, // a snapshot: to look at the real one costs a call per variable
+  };
+}
+
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { artifactsIn }] = await Promise.all([
@@ -98,6 +113,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const pitArtifacts = async () =>
     (await import("../pit/waste-files.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
   return {
+    ...routeHost(env, join(runDir, ".viv/sessions")),
     handlers: localHandlers(),
     artifacts: isPit ? await pitArtifacts() : artifactsIn(artifacts),
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
@@ -108,18 +124,12 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
       (await workspaces.remove()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
     accounts: await accountsHere(env, cwd),
     gate: (await gateHere(env, cwd)).machine,
-    engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
-    readText,
     readEnd,
     followLogs,
-    whyNotInstalled: (program) => whyNotInstalled(program, env.PATH),
-    whyNotRun,
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent: createIfAbsentUnsynced,
     beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : undefined,
-    whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
-    env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
   };
 }

@@ -100,11 +100,12 @@ function readRoute(type: string, table: ConfigTable): Route {
 }
 
 function readHandler(table: ConfigTable): string[] {
-  // Beside another engine it is a mistake, which the engine's section notes.
+  // Beside another engine it is a mistake, which the engine's section notes: the key is known.
+  const isThere = table.has("handler");
   if (table.has("engine") && table.get("engine") !== "exec") return [];
   // `[handlers.a.b]` alone: the mistake is that of the type's name.
   const isHalf = table.keys.length > 0 && table.keys.every((key) => table.hasTable(key));
-  if (!table.has("handler") && !table.isMisspelt("handler") && !isHalf) {
+  if (!isThere && !table.isMisspelt("handler") && !isHalf) {
     table.note([], `${table.title} needs a handler, like handler = "./handle.sh", or an engine`);
   }
   return table.command("handler", '["python3", "audit.py"]') ?? [];

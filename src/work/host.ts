@@ -11,8 +11,28 @@ import type { WorkerOptions } from "./worker.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
 
+/** What the check of a route needs of the machine. */
+export interface RouteHost {
+  engine(name: EngineName): Promise<Engine>;
+  /** Throws INVALID when it cannot be read. */
+  readText(path: string): string;
+  /** Why a program could not be started, by its path or its name in PATH; null when it could. */
+  whyNotInstalled(program: string): string | null;
+  /** Why an existing program is not run: a stranger could have written it. */
+  whyNotRun(program: string): string | null;
+  /** Why no sandbox could be made here; null when it can. */
+  whyNoSandbox(): Promise<string | null>;
+  /** Why no worktree could be made of this repository; null when it can. */
+  whyNoWorktree(repository: string, base: string | undefined): Promise<string | null>;
+  /** The worker's own environment, of which a handler gets a part. */
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** For the check of routes without a run. */
+export const routeHostPort = definePort<RouteHost>("route host");
+
 /** What a worker needs of the machine; main.ts provides the real one. */
-export interface WorkerHost {
+export interface WorkerHost extends RouteHost {
   handlers: Handlers;
   artifacts: ArtifactFiles;
   /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
@@ -26,17 +46,8 @@ export interface WorkerHost {
   accounts: Accounts;
   /** The machine's gate, for every engine that is started on it. */
   gate?: MachineGate;
-  engine(name: EngineName): Promise<Engine>;
-  /** Throws INVALID when it cannot be read. */
-  readText(path: string): string;
   /** The last bytes of a file as text; "" when there is none. */
   readEnd(path: string, bytes: number): string;
-  /** Why a program could not be started, by its path or its name in PATH; null when it could. */
-  whyNotInstalled(program: string): string | null;
-  /** Why an existing program is not run: a stranger could have written it. */
-  whyNotRun(program: string): string | null;
-  /** Why no sandbox could be made here; null when it can. */
-  whyNoSandbox(): Promise<string | null>;
   /** Files that a vendor's program writes about its session. */
   followLogs: LogPort["follow"];
   /** CPU time of a process tree so far, in ticks. */
@@ -47,13 +58,11 @@ export interface WorkerHost {
   writeIfAbsent(path: string, text: string): boolean;
   /** Starts what a layout runs beside a worker; returns what stops it. */
   beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => () => Promise<void>;
-  /** The worker's own environment, of which a handler gets a part. */
-  env: Readonly<Record<string, string | undefined>>;
   cwd: string;
 }
 
 /** Why a program cannot be started; null when it can. For a worker whose run is not there yet. */
-export const installedPort = definePort<WorkerHost["whyNotInstalled"]>("installed");
+export const installedPort = definePort<RouteHost["whyNotInstalled"]>("installed");
 
 export const workerHostPort = definePort<WorkerHost>("worker host");
 
