@@ -197,7 +197,7 @@ async function runCommand(
   } finally {
     for (const sentence of [...warningsIn(output), ...warnings]) warn(sentence);
   }
-  if (isStream(op)) return command.exit?.(output, io) ?? 0;
+  if (isStream(op)) return command.exit?.(output, io, input) ?? 0;
   return show(command, withWarnings(output, warnings), input, io, json === true);
 }
 
@@ -284,7 +284,7 @@ function show(command: Command, output: unknown, input: Values, io: CliIo, json:
     ? (command.json ?? JSON.stringify)(output)
     : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
   if (text !== "") say(io, text);
-  return command.exit?.(output, io) ?? 0;
+  return command.exit?.(output, io, input) ?? 0;
 }
 
 /** JSON that was given goes on as it was: the schema's copy would leave out a key __proto__. */

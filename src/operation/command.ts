@@ -55,7 +55,7 @@ export interface Command {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   json?: (output: any) => string;
   // biome-ignore lint/suspicious/noExplicitAny: as above
-  exit?: (output: any, io: Io) => number;
+  exit?: (output: any, io: Io, input: Values) => number;
   /** The bytes that come with the request, when they are not standard input. */
   inputFrom?: (input: Values, io: Io) => AsyncIterable<Uint8Array | string>;
   /** Of a stream. */

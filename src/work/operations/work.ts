@@ -18,6 +18,7 @@ import type { Store } from "../../queue/store.ts";
 import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
+import { failedSince } from "../failed-since.ts";
 import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
@@ -30,7 +31,8 @@ const input = z.strictObject({
   worker_id: text("name of a worker (default: host and process id)"),
   timeout: duration("time limit of one attempt (where its route has none)"),
   once: flag("exit after one task"),
-  drain: flag("exit when nothing is left to do"),
+  drain: flag("exit when nothing is left to do; with 1 if a task failed meanwhile"),
+  exit_zero: flag("exit with 0 also if a task failed (--drain)"),
   max_tasks: count("exit after N tasks"),
   grace: duration("time for running tasks after a stop (default: no limit)"),
   kill_after: duration("time between SIGTERM and SIGKILL (default: 5s)"),
@@ -58,13 +60,17 @@ export type WorkEvent =
       })
   | ({ kind: "proven"; id: string; snake: string | null; how: string; unproven?: string } & End)
   | { kind: "trouble"; id?: string; code: string; message: string }
-  | ({ kind: "finished" } & WorkerReport);
+  | ({ kind: "finished" } & WorkReport);
+
+export type WorkReport = WorkerReport & { failed?: string[] };
 
 const report = z.object({
   attempts: z.number(),
   done: z.number(),
   review: z.number(),
   other: z.number(),
+  /** Tasks that went to failed/ while it drained. */
+  failed: z.optional(z.array(z.string())),
 });
 
 export const work = defineRunStream({
@@ -87,13 +93,16 @@ export const work = defineRunStream({
     const host = await context.use(workerHostPort);
     await assertRoutes(given, here.config, host);
     const isPit = store.extension(WORK_SITE) !== null;
-    return yield* serve<WorkEvent, WorkerReport>(context, (emit) => {
+    const begin = new Date(context.now()).toISOString();
+    return yield* serve<WorkEvent, WorkReport>(context, (emit) => {
       const worker = workerFor(context, given, host, (event) => emit(asEmitted(event, isPit)));
       return {
         stop: () => worker.stop(),
         stopNow: () => worker.stopNow(),
         run: async () => {
-          const ended = await worker.run();
+          const report = await worker.run();
+          const failed = given.drain ? await failedSince(store, begin) : undefined;
+          const ended = { ...report, failed };
           emit({ kind: "finished", ...ended });
           return ended;
         },
