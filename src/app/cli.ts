@@ -1,6 +1,7 @@
 import { translate } from "../base/errno.ts";
 import { EXIT_STATUS, isVivError, VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
+import { isRecord } from "../base/json.ts";
 import { suggest } from "../base/names.ts";
 import { type CatalogEntry, familyOf, findCommand, firstWords } from "../operation/catalog.ts";
 import type { Command, StreamView, Values } from "../operation/command.ts";
@@ -184,15 +185,14 @@ async function runCommand(
   try {
     output = await withContext(around, asked, async (context, opened) => {
       const data = await asGiven(command, parsed.data, input);
-      // Also without a terminal: a worker on a mistyped path would wait for ever.
-      if (isStream(op) && op.drains && opened?.isNew)
-        io.stderr.write(`viv: created run ${plain(opened.location)}\n`);
+      // Also without a terminal: on a mistyped path tasks and workers would wait for ever.
+      const created = opened?.isNew && !op.name.endsWith("init") ? opened.location : undefined;
+      if (created !== undefined) io.stderr.write(`viv: created run ${plain(created)}\n`);
       if (isStream(op)) return streamed(command, op, context, data, io, json === true);
       const result = await op.run(context, data);
-      if (opened?.isNew && io.stderr.isTTY && !op.name.endsWith("init")) {
-        io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${opened.location})`)}\n`);
-      }
-      return result;
+      return created === undefined || !isRecord(result)
+        ? result
+        : { ...result, created_run: created };
     });
   } finally {
     for (const sentence of [...warningsIn(output), ...warnings]) warn(sentence);

@@ -111,6 +111,10 @@ function describe(event: Stamped<WorkEvent>, term: Term): string {
     case "held":
       if (event.reasons.length === 0) return `${time} everything may be claimed again`;
       return event.reasons.map((why) => `${time} ${color.yellow(plain(why))}`).join("\n");
+    case "reloaded":
+      return [`${event.file} was read anew`, ...event.notes]
+        .map((line) => `${time} ${plain(line)}`)
+        .join("\n");
     case "proven":
       return `${time} ${proven(event, color)}`;
     case "stopping":

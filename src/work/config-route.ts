@@ -62,6 +62,16 @@ export function typesOf(config: Config): string[] | null {
   return routes.has("default") ? null : [...routes.keys()];
 }
 
+/** Why no route takes tasks of this type; null when one does, or none is written at all. */
+export function noRoute(config: Config, type: string): string | null {
+  const types = [...config.section(routesSection).keys()];
+  if (types.length === 0 || routeFor(config, type) !== undefined) return null;
+  const meant = nearest(type, types);
+  const todo = `write [handlers.${/^[\w-]+$/.test(type) ? type : shown(type)}] into ${config.file}`;
+  const hint = meant === undefined ? todo : `did you mean ${meant}? Or ${todo}`;
+  return `no route takes tasks of type ${type}, so that it waits; ${hint}`;
+}
+
 /** A hint for a route's key that stands above the first table by mistake. */
 export function belongsInRoute(key: string): string | undefined {
   const isRouteKey = [...OWN_KEYS, ...ENGINE_KEYS].includes(key);

@@ -1,3 +1,4 @@
+import type { Config } from "../base/section.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import type { LogPort } from "../engines/session-logs.ts";
@@ -60,6 +61,13 @@ export interface WorkerHost extends RouteHost {
   beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => () => Promise<void>;
   cwd: string;
 }
+
+/** A viv.toml that was read anew, or why it cannot be: then the last good one counts. */
+export type ConfigRead = { config: Config } | { problem: string };
+
+/** Calls back when the viv.toml has changed. Returns what ends that. */
+export const configWatchPort =
+  definePort<(file: string, act: (read: ConfigRead) => void) => () => void>("config watch");
 
 /** Why a program cannot be started; null when it can. For a worker whose run is not there yet. */
 export const installedPort = definePort<RouteHost["whyNotInstalled"]>("installed");

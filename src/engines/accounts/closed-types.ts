@@ -35,6 +35,8 @@ interface ClosedTypesOptions {
    * route of their own).
    */
   spent?: (type: string | null) => UsedUp | null;
+  /** Why no task of this type is claimed, with or without a model: a person must change that. */
+  held?: (type: string | null) => string | null;
   /** Why the machine's gate has no slot for an engine. */
   full?: () => string | null;
   /** Once for each file that cannot be used. */
@@ -58,7 +60,9 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   const usesModels = types.some((one) => one.usesModel);
   const spent = usesModels ? options.spent : undefined;
   const full = usesModels ? options.full : undefined;
-  if (!spent && !full && types.every(({ account }) => account === null)) return undefined;
+  const { held: heldBack } = options;
+  const hasAccounts = types.some(({ account }) => account !== null);
+  if (!spent && !full && !heldBack && !hasAccounts) return undefined;
   const warned = new Set<string>();
   const warn = (message: string) => {
     if (!warned.has(message)) options.onWarning?.(message);
@@ -71,8 +75,11 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   let last: Reading | undefined;
   return () => {
     const at = now();
-    const changed = accounts.changedAt();
-    const usedUp = types.map(({ name, usesModel }) => (usesModel && spent?.(name)) || null);
+    const changed = hasAccounts ? accounts.changedAt() : 0;
+    const usedUp = types.map(({ name, usesModel }) => {
+      const text = heldBack?.(name) ?? null;
+      return text === null ? (usesModel && spent?.(name)) || null : { until: null, text };
+    });
     const gate = full?.() ?? null;
     const held = `${usedUp.map((one) => one?.text)} ${gate !== null}`;
     if (!last || changed !== seen || at >= validUntil || at < readAt || wasHeld !== held) {

@@ -9,7 +9,7 @@ import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { SharedBudget } from "../../engines/costs/shared-budget.ts";
-import { engineSlots } from "../../engines/engine-slots.ts";
+import { type EngineSlots, engineSlots } from "../../engines/engine-slots.ts";
 import { readyEngine } from "../../engines/named.ts";
 import { amount, count, duration, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
@@ -19,9 +19,17 @@ import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.t
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
 import { failedSince } from "../failed-since.ts";
-import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
+import {
+  type ConfigRead,
+  configWatchPort,
+  installedPort,
+  WORK_SITE,
+  type WorkerHost,
+  workerHostPort,
+} from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
+import { Reload } from "../reload.ts";
 import { Worker, type WorkerEvent, type WorkerOptions, type WorkerReport } from "../worker.ts";
 
 const input = z.strictObject({
@@ -52,7 +60,7 @@ type End = { outcome: string; note?: string };
 
 /** What `viv work` emits. */
 export type WorkEvent =
-  | Extract<WorkerEvent, { kind: "started" | "held" | "stopping" }>
+  | Extract<WorkerEvent, { kind: "started" | "held" | "reloaded" | "stopping" }>
   | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string }
   | ({ kind: "ended"; id: string; type: string; attempt: number; duration_ms: number } & End & {
         to?: string;
@@ -95,12 +103,14 @@ export const work = defineRunStream({
     const isPit = store.extension(WORK_SITE) !== null;
     const begin = new Date(context.now()).toISOString();
     return yield* serve<WorkEvent, WorkReport>(context, (emit) => {
-      const worker = workerFor(context, given, host, (event) => emit(asEmitted(event, isPit)));
+      const onEvent = (event: WorkerEvent) => emit(asEmitted(event, isPit));
+      const { worker, follow } = workerFor(context, given, host, onEvent);
       return {
         stop: () => worker.stop(),
         stopNow: () => worker.stopNow(),
         run: async () => {
-          const report = await worker.run();
+          const unfollow = follow?.(await context.use(configWatchPort));
+          const report = await worker.run().finally(() => unfollow?.());
           const failed = given.drain ? await failedSince(store, begin) : undefined;
           const ended = { ...report, failed };
           emit({ kind: "finished", ...ended });
@@ -145,14 +155,52 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
 
 const GATE_FULL = "the machine's gate is full; see: viv gate";
 
-/** A worker as these flags and this viv.toml describe it. */
+type Watch = (file: string, act: (read: ConfigRead) => void) => () => void;
+
+/** A worker as these flags and this viv.toml describe it, and what lets it follow that file. */
 function workerFor(
+  context: RunContext,
+  given: WorkInput,
+  host: WorkerHost,
+  onEvent: (event: WorkerEvent) => void,
+): { worker: Worker; follow?: (watch: Watch) => () => void } {
+  const { store, now, here } = context;
+  const name = assertNewName("worker name", given.worker_id ?? defaultName(store));
+  const reload =
+    given.handler || here.config === undefined
+      ? undefined
+      : new Reload(here.config, host, { now, emit: onEvent });
+  const lasting: Lasting = { worker: name, budget: new SharedBudget(store, now), reload };
+  const optionsFor = (config: Config | undefined) =>
+    optionsOf({ ...context, here: { ...here, config } }, given, host, onEvent, lasting);
+  const worker = new Worker(store, host, optionsFor(here.config));
+  const { config } = here;
+  if (reload === undefined || config === undefined) return { worker };
+  const onError = (error: unknown) => onEvent({ kind: "trouble", error });
+  // One after the other: the last content counts.
+  let taken = Promise.resolve();
+  const take = (read: ConfigRead) => {
+    taken = taken.then(() => reload.take(read, worker, optionsFor)).catch(onError);
+  };
+  return { worker, follow: (watch) => watch(config.file, take) };
+}
+
+/** What a worker keeps when its settings change. */
+interface Lasting {
+  worker: string;
+  budget: SharedBudget;
+  slots?: EngineSlots;
+  reload?: Reload;
+}
+
+function optionsOf(
   { store, now, here: { config } }: RunContext,
   given: WorkInput,
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
-): Worker {
-  const worker = assertNewName("worker name", given.worker_id ?? defaultName(store));
+  lasting: Lasting,
+): WorkerOptions {
+  const { worker, budget: sharedBudget, reload } = lasting;
   const concurrency = given.concurrency ?? 1;
   const ofFlag = given.handler ? fromFlag(given.handler, host) : null;
   const find = ofFlag ? () => ofFlag : fromConfig(config, host);
@@ -162,11 +210,11 @@ function workerFor(
   const budget = config?.section(budgetSection) ?? { run: {}, day: {} };
   const prices = config?.section(pricesSection) ?? new Map();
   const onError = (error: unknown) => onEvent({ kind: "trouble", error });
-  const sharedBudget = new SharedBudget(store, now);
   const spent = config && spentCheck(config, sharedBudget, now);
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
-  const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
-  const options: WorkerOptions = {
+  if (usesModels && host.gate) lasting.slots ??= engineSlots(host.gate, worker);
+  const { slots } = lasting;
+  return {
     worker,
     slotNames: snakesOf(store, worker, concurrency),
     types,
@@ -190,13 +238,16 @@ function workerFor(
       ...{ accounts: host.accounts, routes, types, now, spent },
       onWarning: (message) => onError(new VivError("CORRUPT", message)),
       full: slots && (() => (slots.room() === 0 ? GATE_FULL : null)),
+      held: reload?.heldBack,
     }),
-    beforeClaim: spent && (() => sharedBudget.refresh()),
+    beforeClaim: async () => {
+      await reload?.lookAgain();
+      if (spent) await sharedBudget.refresh();
+    },
     mostAtOnce: spent && (() => sharedBudget.room(budget)),
     onReaped: usesModels ? settleReaped(store, host, find, prices, onError) : undefined,
     onEvent,
   };
-  return new Worker(store, host, options);
 }
 
 /** The least of what is asked for. An empty poll counts for none of them, as in swarm-lib. */
