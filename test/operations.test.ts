@@ -117,6 +117,7 @@ const configured = async () =>
 const ofClaim = { worker: "w", id: "a" };
 const SAMPLES: Record<string, Sample> = {
   init: { run: "run" },
+  "init template": { input: { template: "pit" } },
   enqueue: { run: "run", input: { type: "t" } },
   "enqueue lines": { run: "run", body: '{"type":"t"}\n{"type":"u"}\n' },
   "config check": { setUp: configured },
@@ -195,7 +196,7 @@ async function allOperations(): Promise<Map<string, Operation>> {
   for (const { load } of CATALOG.commands) {
     const command = await load();
     all.set(command.op.name, command.op);
-    for (const flags of [{ jsonl: "-" }, { config: "agents.toml" }]) {
+    for (const flags of [{ jsonl: "-" }, { config: "agents.toml" }, { template: "pit" }]) {
       const other = await command.instead?.(flags);
       if (other) all.set(other.op.name, other.op);
     }

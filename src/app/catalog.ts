@@ -7,6 +7,7 @@ const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
 const gate = () => import("../gate/cli.ts");
+const init = () => import("./init.ts");
 const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
@@ -22,7 +23,7 @@ const wardenWarrants = () => import("../warden/cli/warrants.ts");
 const work = () => import("../work/cli.ts");
 
 const commands: readonly CatalogEntry[] = [
-  entry("init", "create a run and use it in this folder", "tasks", queueMaintenance),
+  entry("init", "create a run, or files from a template", "tasks", init),
   entry("enqueue", "add a task, or a stream of them", "tasks", queueTasks),
   entry("pit init", "create a pit", "tasks", pit),
   entry("pit toss", "toss food into a pit", "tasks", pit),

@@ -165,7 +165,8 @@ async function runCommand(
   if (other) return runCommand(name, other, values, io);
   const { run: runFlag, json, help: _, "no-color": __, ...given } = values;
   const { op } = command;
-  const input: Values = { ...command.defaults?.(io), ...given };
+  const start: Values = { ...command.defaults?.(io), ...given };
+  const input = json === true ? start : ((await command.ask?.(start, io)) ?? start);
   const parsed = op.input.safeParse(withoutExtras(command, input));
   if (!parsed.success)
     throw await inputError(name, command, parsed.error.issues[0] as Issue, input);

@@ -20,6 +20,7 @@ import type {
 import { findConfigFile, readConfigFile } from "./find-run.ts";
 import type { Provide } from "./invoke.ts";
 import type { configFilesPort } from "./settings/operations.ts";
+import type { templatePort } from "./templates/operations.ts";
 
 type Of<P> = P extends Port<infer T> ? T : never;
 
@@ -36,6 +37,7 @@ interface Makers {
   program(): Promise<Of<typeof programPort>>;
   "no route"(): Promise<Of<typeof noRoutePort>>;
   "route host"(): Promise<Of<typeof routeHostPort>>;
+  template(): Promise<Of<typeof templatePort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -74,6 +76,7 @@ export function portsHere(settings: PortSettings): Provide {
     program: async () => program,
     "no route": async () => (await import("../work/config-route.ts")).noRoute,
     "route host": async () => (await worker()).routeHost(env),
+    template: async () => (await import("./templates/template-host.ts")).templateHost(cwd, env),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {

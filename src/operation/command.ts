@@ -67,6 +67,8 @@ export interface Command {
   durabilityFor?: (input: Values) => "safe" | "fast" | undefined;
   /** When the run is somewhere else than --run says (init). */
   runFrom?: (input: Values, run: string | undefined) => string | undefined;
+  /** Questions before the operation; the inputs with the answers. */
+  ask?: (input: Values, io: Io) => Promise<Values>;
   /** It reads viv.toml by itself, which may have mistakes. */
   readsConfig?: boolean;
   after?: (output: unknown, input: Values, io: Io) => void;

@@ -181,7 +181,7 @@ describe("a worker follows viv.toml", () => {
     const note = async () => {
       const { workers } = await json<{
         workers: { name: string; note: string; types: string[] }[];
-      }>(["status"], around());
+      }>(["status"], inside);
       return workers.find(({ name }) => name === "w");
     };
     await until("the heartbeat tells", async () => /timeut/.test((await note())?.note ?? ""));
