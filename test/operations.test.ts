@@ -111,11 +111,17 @@ const agents = async () => {
   writeFileSync(join(folder, "agents.toml"), text);
 };
 
+const configured = async () =>
+  writeFileSync(join(folder, "viv.toml"), `[handlers.t]\nhandler = "${handler()}"\n`);
+
 const ofClaim = { worker: "w", id: "a" };
 const SAMPLES: Record<string, Sample> = {
   init: { run: "run" },
+  "init template": { input: { template: "pit" } },
   enqueue: { run: "run", input: { type: "t" } },
   "enqueue lines": { run: "run", body: '{"type":"t"}\n{"type":"u"}\n' },
+  "config check": { setUp: configured },
+  "config show": { setUp: configured },
   "pit init": { run: "pit" },
   "pit toss": { run: "pit", setUp: pit, input: { pit: "pit", task: ["dig"] } },
   "pit status": { run: "pit", setUp: usedPit },
@@ -193,7 +199,7 @@ async function allOperations(): Promise<Map<string, Operation>> {
   for (const { load } of CATALOG.commands) {
     const command = await load();
     all.set(command.op.name, command.op);
-    for (const flags of [{ jsonl: "-" }, { config: "agents.toml" }]) {
+    for (const flags of [{ jsonl: "-" }, { config: "agents.toml" }, { template: "pit" }]) {
       const other = await command.instead?.(flags);
       if (other) all.set(other.op.name, other.op);
     }
@@ -229,17 +235,21 @@ async function called(name: string, sample: Sample): Promise<unknown> {
   const input = op.input.parse(sample.input ?? {});
   return within(
     `${name} answers`,
-    withContext(around, { config, run, runPath: async () => path }, async (context) => {
-      if (!isStream(op)) return op.run(context, input);
-      const events = op.stream(context, input);
-      for (;;) {
-        const { value, done } = await events.next();
-        if (done) return value;
-        expect(op.event.safeParse(value).error, name).toBeUndefined();
-        assertTaskShape(JSON.parse(JSON.stringify(value)), op);
-        if (sample.isEndless) stop.abort();
-      }
-    }),
+    withContext(
+      around,
+      { config, run, runPlace: async () => ({ path, from: path }) },
+      async (context) => {
+        if (!isStream(op)) return op.run(context, input);
+        const events = op.stream(context, input);
+        for (;;) {
+          const { value, done } = await events.next();
+          if (done) return value;
+          expect(op.event.safeParse(value).error, name).toBeUndefined();
+          assertTaskShape(JSON.parse(JSON.stringify(value)), op);
+          if (sample.isEndless) stop.abort();
+        }
+      },
+    ),
   );
 }
 

@@ -7,6 +7,7 @@ const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
 const gate = () => import("../gate/cli.ts");
+const init = () => import("./init.ts");
 const merge = () => import("../merge/cli.ts");
 const mergeDiff = () => import("../merge/diff-cli.ts");
 const models = () => import("../overview/model-cli.ts");
@@ -16,6 +17,7 @@ const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
+const settings = () => import("./settings/cli.ts");
 const status = () => import("./status.ts");
 const up = () => import("./up.ts");
 const wardenWarden = () => import("../warden/cli/warden.ts");
@@ -24,7 +26,7 @@ const work = () => import("../work/cli.ts");
 const workEnds = () => import("../work/cli-end.ts");
 
 const commands: readonly CatalogEntry[] = [
-  entry("init", "create a run and use it in this folder", "tasks", queueMaintenance),
+  entry("init", "create a run, or files from a template", "tasks", init),
   entry("enqueue", "add a task, or a stream of them", "tasks", queueTasks),
   entry("pit init", "create a pit", "tasks", pit),
   entry("pit toss", "toss food into a pit", "tasks", pit),
@@ -92,6 +94,8 @@ const commands: readonly CatalogEntry[] = [
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
   entry("pause", "claim nothing more in this run", "care", queueMaintenance),
   entry("resume", "let a paused run go on", "care", queueMaintenance),
+  entry("config check", "all mistakes in viv.toml", "care", settings),
+  entry("config show", "every setting, and what it came from", "looking", settings),
   entry("reap", "release the claims of dead workers", "care", queueMaintenance),
   entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),
 ];
@@ -104,6 +108,7 @@ const families: Catalog["families"] = {
     summary: "a board in git: init, ls, show, next, claim, advance, bounce, open, log, audit",
     group: "tasks",
   },
+  config: { summary: "viv.toml: check, show", group: "care" },
   warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
   dog: { summary: "the warden's dogs: status, pool, dances, warrants", group: "looking" },
   warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },

@@ -1,6 +1,7 @@
 import { translate } from "../base/errno.ts";
 import { EXIT_STATUS, isVivError, VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
+import { isRecord } from "../base/json.ts";
 import { suggest } from "../base/names.ts";
 import { type CatalogEntry, familyOf, findCommand, firstWords } from "../operation/catalog.ts";
 import type { Command, StreamView, Values } from "../operation/command.ts";
@@ -164,7 +165,8 @@ async function runCommand(
   if (other) return runCommand(name, other, values, io);
   const { run: runFlag, json, help: _, "no-color": __, ...given } = values;
   const { op } = command;
-  const input: Values = { ...command.defaults?.(io), ...given };
+  const start: Values = { ...command.defaults?.(io), ...given };
+  const input = json === true ? start : ((await command.ask?.(start, io)) ?? start);
   const parsed = op.input.safeParse(withoutExtras(command, input));
   if (!parsed.success)
     throw await inputError(name, command, parsed.error.issues[0] as Issue, input);
@@ -184,20 +186,19 @@ async function runCommand(
   try {
     output = await withContext(around, asked, async (context, opened) => {
       const data = await asGiven(command, parsed.data, input);
-      // Also without a terminal: a worker on a mistyped path would wait for ever.
-      if (isStream(op) && op.drains && opened?.isNew)
-        io.stderr.write(`viv: created run ${plain(opened.location)}\n`);
+      // Also without a terminal: on a mistyped path tasks and workers would wait for ever.
+      const created = opened?.isNew && !op.name.endsWith("init") ? opened.location : undefined;
+      if (created !== undefined) io.stderr.write(`viv: created run ${plain(created)}\n`);
       if (isStream(op)) return streamed(command, op, context, data, io, json === true);
       const result = await op.run(context, data);
-      if (opened?.isNew && io.stderr.isTTY && !op.name.endsWith("init")) {
-        io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${opened.location})`)}\n`);
-      }
-      return result;
+      return created === undefined || !isRecord(result)
+        ? result
+        : { ...result, created_run: created };
     });
   } finally {
     for (const sentence of [...warningsIn(output), ...warnings]) warn(sentence);
   }
-  if (isStream(op)) return command.exit?.(output, io) ?? 0;
+  if (isStream(op)) return command.exit?.(output, io, input) ?? 0;
   return show(command, withWarnings(output, warnings), input, io, json === true);
 }
 
@@ -207,9 +208,10 @@ async function askedFor(
   flag: string | undefined,
   io: CliIo,
 ): Promise<Asked> {
-  const runPath = async () => (await findRun(flag, io)).path;
+  const runPlace = () => findRun(flag, io);
   if (command.op.access === undefined) {
-    return { config: await findConfig(io), run: null, runPath };
+    const config = command.readsConfig ? undefined : await findConfig(io);
+    return { config, run: null, runPlace };
   }
   const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
@@ -218,7 +220,7 @@ async function askedFor(
     { ...command.op, access },
     { durability, onDependencyFailed: found.onDependencyFailed },
   );
-  return { config: found.config, run: { path: found.path, options }, runPath };
+  return { config: found.config, run: { path: found.path, options }, runPlace };
 }
 
 /** What stops it in order: the first Ctrl-C, or, where that is asked for, the end of its parent. */
@@ -283,7 +285,7 @@ function show(command: Command, output: unknown, input: Values, io: CliIo, json:
     ? (command.json ?? JSON.stringify)(output)
     : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
   if (text !== "") say(io, text);
-  return command.exit?.(output, io) ?? 0;
+  return command.exit?.(output, io, input) ?? 0;
 }
 
 /** JSON that was given goes on as it was: the schema's copy would leave out a key __proto__. */

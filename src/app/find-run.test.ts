@@ -131,7 +131,7 @@ describe("viv.toml", () => {
       expect(config?.folder).toBe(at("a"));
       expect(config?.section(routesSection).get("b")?.handler).toEqual(["./b"]);
     }
-    expect(await find({ flag: "/y" })).toEqual({ path: "/y" });
+    expect(await find({ flag: "/y" })).toEqual({ path: "/y", from: "--run" });
     file("a/viv.toml", "limits.review = 2\n");
     expect((await find({ flag: "/y", cwd: "a" })).config?.section(limitsSection)).toEqual({
       review: 2,
@@ -155,7 +155,7 @@ describe("viv.toml", () => {
   it("above a run does not count in it", async () => {
     runIn("run");
     file("viv.toml", 'on_dependency_failed = "fail"\n');
-    expect(await find({ cwd: "run" })).toEqual({ path: at("run") });
+    expect(await find({ cwd: "run" })).toEqual({ path: at("run"), from: at("run") });
   });
 
   it("with a mistake is refused, also where the run is said", async () => {

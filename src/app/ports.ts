@@ -8,10 +8,20 @@ import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-
 import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
+import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
-import type { installedPort, workerHostPort, workspaceUsePort } from "../work/host.ts";
+import type {
+  configWatchPort,
+  installedPort,
+  routeHostPort,
+  workerHostPort,
+  workspaceUsePort,
+} from "../work/host.ts";
+import { findConfigFile, readConfigFile } from "./find-run.ts";
 import type { Provide } from "./invoke.ts";
+import type { configFilesPort } from "./settings/operations.ts";
+import type { templatePort } from "./templates/operations.ts";
 
 type Of<P> = P extends Port<infer T> ? T : never;
 
@@ -19,11 +29,16 @@ type Of<P> = P extends Port<infer T> ? T : never;
 interface Makers {
   accounts(): Promise<Of<typeof accountsPort>>;
   board(): Promise<Of<typeof boardPort>>;
+  "config watch"(): Promise<Of<typeof configWatchPort>>;
+  "config files"(): Promise<Of<typeof configFilesPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
   program(): Promise<Of<typeof programPort>>;
+  "no route"(): Promise<Of<typeof noRoutePort>>;
+  "route host"(): Promise<Of<typeof routeHostPort>>;
+  template(): Promise<Of<typeof templatePort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -52,10 +67,18 @@ export function portsHere(settings: PortSettings): Provide {
       const { waitForLock } = await import("../board/commit.ts");
       return (lock) => waitForLock(lock, notice, patience);
     },
+    "config watch": async () => (await import("./settings/watch-config.ts")).watchConfig,
+    "config files": async () => {
+      const { typesIn } = await import("./settings/types-in.ts");
+      return { find: () => findConfigFile({ cwd, env }), read: readConfigFile, typesIn };
+    },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
     program: async () => program,
+    "no route": async () => (await import("../work/config-route.ts")).noRoute,
+    "route host": async () => (await worker()).routeHost(env),
+    template: async () => (await import("./templates/template-host.ts")).templateHost(cwd, env),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {

@@ -18,7 +18,7 @@ import { localMachine } from "../platform/processes/machine.ts";
 import { ticksOfTree } from "../platform/processes/process-tree.ts";
 import { findProgram, probeProgram } from "../platform/processes/programs.ts";
 import { findLayout } from "../queue/fs/open-fs-run.ts";
-import type { WorkerHost } from "../work/host.ts";
+import type { RouteHost, WorkerHost } from "../work/host.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -85,6 +85,23 @@ const mergeBeside: WorkerHost["beside"] = async (store, host, options) => {
   return (await import("../merge/beside.ts")).mergeBeside(store, host, options, settings);
 };
 
+/** What the check of a route asks of this machine. `sessions`: the folder of the engines' own files. */
+export function routeHost(env: Env, sessions = "/nowhere"): RouteHost {
+  return {
+    engine: (name) => engineIn(name, sessions),
+    readText,
+    whyNotInstalled: (program) => whyNotInstalled(program, env.PATH),
+    whyNotRun,
+    whyNoSandbox: async () =>
+      (await import("../platform/sandbox/sandbox.ts")).whyNoSandbox(env.PATH),
+    whyNoWorktree: async (...args) =>
+      (await import("../work/workspaces/open.ts")).whyNoWorktree(...args),
+    whyNotReady: async (...args) =>
+      (await import("../work/workspaces/check-needs.ts")).whyNotReady(...args),
+    env: { ...env }, // a snapshot: to look at the real one costs a call per variable
+  };
+}
+
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { artifactsIn }] = await Promise.all([
@@ -99,7 +116,6 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     onto: () => import("../work/workspaces/onto.ts"),
     open: () => import("../work/workspaces/open.ts"),
     prepare: () => import("../work/workspaces/prepare.ts"),
-    check: () => import("../work/workspaces/check-needs.ts"),
     use: () => import("../work/workspaces/use.ts"),
     remove: () => import("../work/workspaces/remove.ts"),
   };
@@ -110,12 +126,12 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const pitArtifacts = async () =>
     (await import("../pit/waste-files.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
   return {
+    ...routeHost(env, join(runDir, ".viv/sessions")),
     handlers: localHandlers(),
     artifacts: isPit ? await pitArtifacts() : artifactsIn(artifacts),
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
     prepareWorkspace: async (request) => (await workspaces.prepare()).prepareWorkspace(request),
-    whyNotReady: async (...args) => (await workspaces.check()).whyNotReady(...args),
     workspaceUse: async () => (await workspaces.use()).workspaceUseIn(root),
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
     beginOf: async (...args) => (await import("../merge/begin-of.ts")).beginOf(...args),
@@ -129,18 +145,12 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     landedAs: async (id) => (await import("../merge/facts.ts")).landedAs(runDir, id),
     accounts: await accountsHere(env, cwd),
     gate: (await gateHere(env, cwd)).machine,
-    engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
-    readText,
     readEnd,
     followLogs,
-    whyNotInstalled: (program) => whyNotInstalled(program, env.PATH),
-    whyNotRun,
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent: createIfAbsentUnsynced,
     beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : mergeBeside,
-    whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
-    env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,
   };
 }

@@ -358,7 +358,7 @@ async function workspacesNow(context: RunContext) {
   const routes = config.section(routesSection);
   const { heldBackIn } = await import("../work/held-back.ts");
   const use = await context.use(workspaceUsePort);
-  const held = await heldBackIn(context, async () => use);
+  const held = heldBackIn(config, context.now, async () => use);
   await held?.refresh();
   const reasons = [...routes.keys()].map((type) => held?.of(type)?.text).filter((one) => one);
   const limit = config.section(limitsSection).workspaceBytes;

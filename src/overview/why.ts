@@ -70,7 +70,7 @@ async function fullGate({ here: { config }, use }: RunContext) {
 async function heldWorkspaces(context: RunContext) {
   if (!hasWorkspaces(context.here.config)) return undefined;
   const { heldBackIn } = await import("../work/held-back.ts");
-  const held = await heldBackIn(context, () => context.use(workspaceUsePort));
+  const held = heldBackIn(context.here.config, context.now, () => context.use(workspaceUsePort));
   await held?.refresh();
   return (type: string) => held?.of(type) ?? null;
 }

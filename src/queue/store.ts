@@ -300,6 +300,8 @@ export interface Registration {
   readonly worker: string;
   /** The note of the next heartbeat. */
   note(text: string): void;
+  /** It takes other types from now on; null: any. */
+  take(types: readonly string[] | null): void;
   release(): Promise<void>;
 }
 

@@ -8,9 +8,8 @@ import type { Context, Stamped } from "../operation/operation.ts";
 import { CLEAR_LINE, plain, type Term, table } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { storePort } from "../queue/operation.ts";
-import { type WorkEvent, type WorkInput, work } from "./operations/work.ts";
+import { type WorkEvent, type WorkInput, type WorkReport, work } from "./operations/work.ts";
 import { workspaces } from "./operations/workspaces.ts";
-import type { WorkerReport } from "./worker.ts";
 
 /** The last line of `viv work --drain` on a terminal: how much of the run is done. */
 function drainProgress({ stderr }: Io, context: Context) {
@@ -58,11 +57,13 @@ const workCommand: Command = {
       hidden: true,
     },
   },
+  exit: ({ failed = [] }: WorkReport, _io, input) =>
+    failed.length > 0 && !input.exit_zero ? 1 : 0,
   durabilityFor: (input) => input.durability as WorkInput["durability"],
   examples: [
     ["viv work --handler ./handle.sh", "one worker, this executable for every task"],
     ["viv work --concurrency 4 --types audit,synth", "routes from viv.toml"],
-    ["viv work --handler ./handle.sh --drain", "until nothing is left to do"],
+    ["viv work --handler ./handle.sh --drain", "until nothing is left to do; 1 if a task failed"],
     ["viv work --once --timeout 30m", "one task, with a limit of 30 minutes"],
   ],
   view: (term, io, context, { drain }) => {
@@ -78,14 +79,19 @@ const workCommand: Command = {
   },
 };
 
-function summary({ attempts, done, review, other }: WorkerReport, term: Term): string {
-  if (attempts === 0) return term.color.dim("nothing was claimed");
+function summary({ attempts, done, review, other, failed = [] }: WorkReport, term: Term): string {
+  const shown = failed.length > MOST_FAILED ? [...failed.slice(0, MOST_FAILED), "…"] : failed;
+  const tasks = `${counted(failed.length, "task")} failed: ${shown.join(" ")}`;
+  const lost = failed.length > 0 ? `\n${term.color.red(tasks)}` : "";
+  if (attempts === 0) return term.color.dim("nothing was claimed") + lost;
   const rest = [
     review > 0 && `${review} in review`,
     other > 0 && `${counted(other, "attempt")} ended otherwise`,
   ].filter(Boolean);
-  return [term.color.green(`${done} done`), ...rest].join(", ");
+  return [term.color.green(`${done} done`), ...rest].join(", ") + lost;
 }
+
+const MOST_FAILED = 10;
 
 function describe(event: Stamped<WorkEvent>, term: Term): string {
   const { color } = term;
@@ -108,6 +114,10 @@ function describe(event: Stamped<WorkEvent>, term: Term): string {
       return event.reasons.map((why) => `${time} ${color.yellow(plain(why))}`).join("\n");
     case "landing":
       return `${time} ${landing(event, color)}`;
+    case "reloaded":
+      return [`${event.file} was read anew`, ...event.notes]
+        .map((line) => `${time} ${plain(line)}`)
+        .join("\n");
     case "proven":
       return `${time} ${proven(event, color)}`;
     case "stopping":

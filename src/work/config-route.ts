@@ -75,6 +75,16 @@ export function typesOf(config: Config): string[] | null {
   return routes.has("default") ? null : [...routes.keys()];
 }
 
+/** Why no route takes tasks of this type; null when one does, or none is written at all. */
+export function noRoute(config: Config, type: string): string | null {
+  const types = [...config.section(routesSection).keys()];
+  if (types.length === 0 || routeFor(config, type) !== undefined) return null;
+  const meant = nearest(type, types);
+  const todo = `write [handlers.${/^[\w-]+$/.test(type) ? type : shown(type)}] into ${config.file}`;
+  const hint = meant === undefined ? todo : `did you mean ${meant}? Or ${todo}`;
+  return `no route takes tasks of type ${type}, so that it waits; ${hint}`;
+}
+
 /** A hint for a route's key that stands above the first table by mistake. */
 export function belongsInRoute(key: string): string | undefined {
   const isRouteKey = [...OWN_KEYS, ...NEED_KEYS, ...ENGINE_KEYS].includes(key);
@@ -115,11 +125,12 @@ function readRoute(type: string, table: ConfigTable): Route {
 }
 
 function readHandler(table: ConfigTable): string[] {
-  // Beside another engine it is a mistake, which the engine's section notes.
+  // Beside another engine it is a mistake, which the engine's section notes: the key is known.
+  const isThere = table.has("handler");
   if (table.has("engine") && table.get("engine") !== "exec") return [];
   // `[handlers.a.b]` alone: the mistake is that of the type's name.
   const isHalf = table.keys.length > 0 && table.keys.every((key) => table.hasTable(key));
-  if (!table.has("handler") && !table.isMisspelt("handler") && !isHalf) {
+  if (!isThere && !table.isMisspelt("handler") && !isHalf) {
     table.note([], `${table.title} needs a handler, like handler = "./handle.sh", or an engine`);
   }
   return table.command("handler", '["python3", "audit.py"]') ?? [];

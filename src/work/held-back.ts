@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
+import type { Config } from "../base/section.ts";
 import { formatSize } from "../base/size.ts";
-import type { RunContext } from "../queue/operation.ts";
 import { hasWorkspaces, limitsSection, type Route, routesSection } from "./config-route.ts";
 import { heldUntil, routeMark, type SetupFailure } from "./workspaces/setup-failures.ts";
 import type { WorkspaceUse } from "./workspaces/use.ts";
@@ -48,7 +48,7 @@ export function whyNoSpace(
 }
 
 interface HeldBackOptions {
-  use: WorkspaceUse;
+  use(): Promise<WorkspaceUse>;
   /** By type; `default` is for every type that has none. */
   routes: ReadonlyMap<string, Route>;
   /** Of viv.toml. */
@@ -58,14 +58,15 @@ interface HeldBackOptions {
 }
 
 /** As this viv.toml has it; null when none of its routes has workspaces. */
-export async function heldBackIn(
-  { now, here: { config } }: Pick<RunContext, "now" | "here">,
+export function heldBackIn(
+  config: Config | undefined,
+  now: () => number,
   use: () => Promise<WorkspaceUse>,
-): Promise<HeldBack | null> {
+): HeldBack | null {
   if (!hasWorkspaces(config)) return null;
   const limits = config.section(limitsSection);
   const routes = config.section(routesSection);
-  return new HeldBack({ use: await use(), routes, folder: config.folder, limits, now });
+  return new HeldBack({ use, routes, folder: config.folder, limits, now });
 }
 
 export class HeldBack {
@@ -79,9 +80,10 @@ export class HeldBack {
 
   /** Before a claim; what it looks at is looked at once a second at most. */
   async refresh(): Promise<void> {
-    const { now, use, limits, routes } = this.#options;
+    const { now, limits, routes } = this.#options;
     const at = now();
     if (at - this.#readAt < VALID_MS && at >= this.#readAt) return;
+    const use = await this.#options.use();
     if (this.#readAt === Number.NEGATIVE_INFINITY && limits.workspaceBytes !== undefined) {
       void use.measureMissing().catch(() => {}); // what is not measured counts for nothing
     }
@@ -95,7 +97,7 @@ export class HeldBack {
         text: `${full.text}; to free some: viv workspaces gc`,
         detail: full.detail,
       };
-      const one = space ?? (await this.#setupOf(route, at));
+      const one = space ?? (await this.#setupOf(use, route, at));
       if (one) held.set(type, one);
     }
     this.#held = held;
@@ -107,8 +109,8 @@ export class HeldBack {
     return this.#held.get(name) ?? null;
   }
 
-  async #setupOf(route: Route, now: number): Promise<HeldType | null> {
-    const { use, folder } = this.#options;
+  async #setupOf(use: WorkspaceUse, route: Route, now: number): Promise<HeldType | null> {
+    const { folder } = this.#options;
     const failure = use.failureOf(route.type);
     if (failure === null || failure.until === null) return null;
     const commit = route.repository

@@ -31,8 +31,30 @@ export interface WorktreeContent {
   isDirty: boolean;
 }
 
+/** What the check of a route needs of the machine. */
+export interface RouteHost {
+  engine(name: EngineName): Promise<Engine>;
+  /** Throws INVALID when it cannot be read. */
+  readText(path: string): string;
+  /** Why a program could not be started, by its path or its name in PATH; null when it could. */
+  whyNotInstalled(program: string): string | null;
+  /** Why an existing program is not run: a stranger could have written it. */
+  whyNotRun(program: string): string | null;
+  /** Why no sandbox could be made here; null when it can. */
+  whyNoSandbox(): Promise<string | null>;
+  /** Why no worktree could be made of this repository; null when it can. */
+  whyNoWorktree(repository: string, base: string | undefined): Promise<string | null>;
+  /** Why the needs of a route cannot be met; null when they can. */
+  whyNotReady(needs: Needs, repository: string, base: string | undefined): Promise<string | null>;
+  /** The worker's own environment, of which a handler gets a part. */
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** For the check of routes without a run. */
+export const routeHostPort = definePort<RouteHost>("route host");
+
 /** What a worker needs of the machine; main.ts provides the real one. */
-export interface WorkerHost {
+export interface WorkerHost extends RouteHost {
   handlers: Handlers;
   artifacts: ArtifactFiles;
   /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
@@ -40,8 +62,6 @@ export interface WorkerHost {
   openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
   /** Before an attempt begins in a workspace. */
   prepareWorkspace(request: PrepareRequest): Promise<Prepared>;
-  /** Why the needs of a route cannot be met; null when they can. */
-  whyNotReady(needs: Needs, repository: string, base: string | undefined): Promise<string | null>;
   workspaceUse(): Promise<WorkspaceUse>;
   commitWorkspace(path: string, message: string): Promise<string | null>;
   /** Files of a workspace in which conflict markers are left. */
@@ -59,17 +79,8 @@ export interface WorkerHost {
   accounts: Accounts;
   /** The machine's gate, for every engine that is started on it. */
   gate?: MachineGate;
-  engine(name: EngineName): Promise<Engine>;
-  /** Throws INVALID when it cannot be read. */
-  readText(path: string): string;
   /** The last bytes of a file as text; "" when there is none. */
   readEnd(path: string, bytes: number): string;
-  /** Why a program could not be started, by its path or its name in PATH; null when it could. */
-  whyNotInstalled(program: string): string | null;
-  /** Why an existing program is not run: a stranger could have written it. */
-  whyNotRun(program: string): string | null;
-  /** Why no sandbox could be made here; null when it can. */
-  whyNoSandbox(): Promise<string | null>;
   /** Files that a vendor's program writes about its session. */
   followLogs: LogPort["follow"];
   /** CPU time of a process tree so far, in ticks. */
@@ -80,13 +91,18 @@ export interface WorkerHost {
   writeIfAbsent(path: string, text: string): boolean;
   /** Starts what runs beside a worker: proofs of a layout, the merge queue. */
   beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => Beside | Promise<Beside>;
-  /** The worker's own environment, of which a handler gets a part. */
-  env: Readonly<Record<string, string | undefined>>;
   cwd: string;
 }
 
+/** A viv.toml that was read anew, or why it cannot be: then the last good one counts. */
+export type ConfigRead = { config: Config } | { problem: string };
+
+/** Calls back when the viv.toml has changed. Returns what ends that. */
+export const configWatchPort =
+  definePort<(file: string, act: (read: ConfigRead) => void) => () => void>("config watch");
+
 /** Why a program cannot be started; null when it can. For a worker whose run is not there yet. */
-export const installedPort = definePort<WorkerHost["whyNotInstalled"]>("installed");
+export const installedPort = definePort<RouteHost["whyNotInstalled"]>("installed");
 
 /** Apart from the host, for commands that only look. */
 export const workspaceUsePort = definePort<WorkspaceUse>("workspace use");

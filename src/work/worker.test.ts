@@ -14,7 +14,7 @@ function scene(claim: () => Promise<Claim[]>, more: Partial<Store> = {}) {
   const events: WorkerEvent[] = [];
   const store = {
     location: "/run",
-    register: async () => ({ note: () => {}, release: async () => {} }),
+    register: async () => ({ note: () => {}, take: () => {}, release: async () => {} }),
     heartbeat: async () => {},
     claim: () => {
       claims++;

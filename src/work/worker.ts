@@ -75,6 +75,8 @@ export type WorkerEvent =
   /** The proof of a result that was made by hand. */
   | { kind: "proven"; result: ProvenResult }
   | { kind: "landing"; landing: BesideEvent }
+  /** viv.toml has changed, and counts from the next claim on; `notes`: what of it does not. */
+  | { kind: "reloaded"; file: string; notes: readonly string[] }
   | { kind: "stopping"; running: number };
 
 export interface ProvenResult {
@@ -102,14 +104,15 @@ const CHECK_CLAIMS_EVERY_MS = 2_000;
 export class Worker {
   readonly #store: Store;
   readonly #host: WorkerHost;
-  readonly #options: WorkerOptions;
-  readonly #settings: AttemptSettings;
+  #options: WorkerOptions;
+  #settings: AttemptSettings;
   readonly #running = new Map<string, Pick<Attempt, "claim" | "stop" | "leave">>();
   /** Those of them whose handlers run; of the others only the end is being recorded. */
   readonly #busy = new Set<string>();
   readonly #report: WorkerReport = { attempts: 0, done: 0, review: 0, other: 0 };
   readonly #registrations: Registration[] = [];
   #held = "";
+  #remark = "";
   /** The slot in hand at the last claim. */
   #offered: Release | undefined;
   /** Claims in a row that failed. */
@@ -123,17 +126,38 @@ export class Worker {
     this.#store = store;
     this.#host = host;
     this.#options = options;
+    this.#settings = this.#settingsOf(options);
+  }
+
+  #settingsOf(options: WorkerOptions): AttemptSettings {
     const onIdle = (claim: Claim) => {
       this.#busy.delete(keyOf(claim));
       this.#wake();
     };
-    this.#settings = {
+    return {
       ...options,
       // With a review limit, the end must be recorded before the next claim.
       onIdle: options.reviewLimit === undefined ? onIdle : undefined,
       slot: options.slots?.take,
       onError: (claim, error) => this.#emitError(error, claim),
     };
+  }
+
+  /** Other settings, from the next claim on: running attempts keep theirs. */
+  update(options: WorkerOptions): void {
+    const { types } = this.#options;
+    this.#options = options;
+    this.#settings = this.#settingsOf(options);
+    if (types?.join() !== options.types?.join()) {
+      for (const registration of this.#registrations) registration.take(options.types);
+    }
+    this.#wake();
+  }
+
+  /** A sentence that the heartbeats carry until it is taken back with "". */
+  remark(text: string): void {
+    this.#remark = text;
+    this.#noteTasks();
   }
 
   stop(): void {
@@ -316,7 +340,8 @@ export class Worker {
     const claims = [...this.#running.values()].map(({ claim }) => claim);
     for (const registration of this.#registrations) {
       const own = claims.filter(({ worker }) => worker === registration.worker);
-      registration.note(own.map(({ task }) => task.task_id).join(" "));
+      const tasks = own.map(({ task }) => task.task_id).join(" ");
+      registration.note([tasks, this.#remark].filter(Boolean).join(" · "));
     }
   }
 

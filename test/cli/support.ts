@@ -88,9 +88,10 @@ async function* bytes(text: string | Iterable<Uint8Array | string>) {
   else yield* text;
 }
 
-/** As `cli`, but anything other than exit 0 and a silent stderr fails the test at once. */
+/** As `cli`, but anything other than exit 0 and a silent stderr fails the test at once; a new run is named there. */
 export async function ok(args: readonly string[], around: Surroundings = {}): Promise<string> {
-  const { status, stdout, stderr } = await cli(args, around);
+  const { status, stdout, stderr: all } = await cli(args, around);
+  const stderr = all.replace(/^viv: created run .*\n/, "");
   if (status !== 0 || stderr !== "") {
     throw new Error(`viv ${args.join(" ")} ended with ${status}: ${stderr}`);
   }

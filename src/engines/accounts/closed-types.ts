@@ -35,8 +35,8 @@ interface ClosedTypesOptions {
    * route of their own).
    */
   spent?: (type: string | null) => UsedUp | null;
-  /** Its workspaces cannot be made; a person can help, though it is also looked at again. */
-  held?: (type: string | null) => { until: number; text: string } | null;
+  /** Why no task of this type is claimed, with or without a model: a person can help. */
+  held?: (type: string | null) => Omit<UsedUp, "isForPeople"> | null;
   /** Why the machine's gate has no slot for an engine. */
   full?: () => string | null;
   /** Once for each file that cannot be used. */
@@ -61,7 +61,8 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   const spent = usesModels ? options.spent : undefined;
   const full = usesModels ? options.full : undefined;
   const { held } = options;
-  if (!spent && !full && !held && types.every(({ account }) => account === null)) return undefined;
+  const hasAccounts = types.some(({ account }) => account !== null);
+  if (!spent && !full && !held && !hasAccounts) return undefined;
   const warned = new Set<string>();
   const warn = (message: string) => {
     if (!warned.has(message)) options.onWarning?.(message);
@@ -74,7 +75,7 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   let last: Reading | undefined;
   return () => {
     const at = now();
-    const changed = accounts.changedAt();
+    const changed = hasAccounts ? accounts.changedAt() : 0;
     const usedUp = types.map(({ name, usesModel }) => {
       const one = held?.(name);
       if (one) return { ...one, isForPeople: true };

@@ -1,10 +1,11 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
+import type { Config } from "../../base/section.ts";
 import { parseUserJson } from "../../base/user-json.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
-import { eventsOf } from "../../operation/operation.ts";
-import { defineRunOperation, defineRunStream } from "../operation.ts";
+import { definePort, eventsOf } from "../../operation/operation.ts";
+import { defineRunOperation, defineRunStream, type RunContext } from "../operation.ts";
 import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
 import type { TaskWord } from "../states.ts";
@@ -18,6 +19,27 @@ const durability = z.optional(
 );
 const ifAbsent = flag("an existing id is not an error");
 
+/** Why no route of this viv.toml takes tasks of a type; null when one does, or it has no routes. */
+export const noRoutePort = definePort<(config: Config, type: string) => string | null>("no route");
+
+/** A worker that runs may take types without a route: it was started with --handler. */
+async function unrouted(
+  { store, use, here }: RunContext,
+  types: Iterable<string>,
+): Promise<string[]> {
+  const { config } = here;
+  if (config === undefined) return [];
+  const noRoute = await use(noRoutePort);
+  const lonely = [...types].flatMap((type) => {
+    const why = noRoute(config, type);
+    return why === null ? [] : [{ type, why }];
+  });
+  if (lonely.length === 0) return [];
+  const workers = (await store.workers()).filter((one) => one.process === "alive");
+  const isTaken = (type: string) => workers.some((one) => one.types?.includes(type) ?? true);
+  return lonely.filter(({ type }) => !isTaken(type)).map(({ why }) => why);
+}
+
 export const enqueue = defineRunOperation({
   name: "enqueue",
   summary: "add a task, or a stream of them",
@@ -30,11 +52,16 @@ export const enqueue = defineRunOperation({
     created: z.boolean(),
     warnings: z.optional(z.array(z.string())),
   }),
-  async run({ store }, { durability, if_absent, ...spec }) {
+  async run(context, { durability, if_absent, ...spec }) {
+    const { store } = context;
     const { id, ...rest } = await store.enqueue(spec, { durability, ifAbsent: if_absent });
     // The id may be that of another task.
     const type = rest.created ? spec.type : ((await store.show(id))?.type ?? null);
-    return { id, type, ...rest };
+    return {
+      id,
+      type,
+      ...withWarnings(rest, await unrouted(context, type === null ? [] : [type])),
+    };
   },
 });
 
@@ -51,17 +78,27 @@ export const enqueueLines = defineRunStream({
   }),
   event: bulkResult,
   output: bulkResult,
-  stream: ({ store, input, signal }, { durability, if_absent, parent, created_by }) =>
-    eventsOf((emit) =>
-      enqueueStream(store, lines(untilStopped(input(), signal)), {
+  stream: (context, { durability, if_absent, parent, created_by }) =>
+    eventsOf(async (emit) => {
+      const { store, input, signal } = context;
+      const types = new Set<string>();
+      const result = await enqueueStream(store, lines(untilStopped(input(), signal)), {
         durability,
         ifAbsent: if_absent,
         parent,
         createdBy: created_by,
-        onProgress: (result) => emit({ ...result }),
-      }),
-    ),
+        onType: (type) => types.add(type),
+        onProgress: (progress) => emit({ ...progress }),
+      });
+      return withWarnings(result, await unrouted(context, types));
+    }),
 });
+
+function withWarnings<T extends { warnings?: string[] }>(result: T, more: readonly string[]): T {
+  return more.length === 0
+    ? result
+    : { ...result, warnings: [...(result.warnings ?? []), ...more] };
+}
 
 /** The store works on groups smaller than this. */
 const REMEMBERED = 1000;
@@ -73,11 +110,13 @@ export async function enqueueStream(
   {
     parent,
     createdBy,
+    onType,
     ...options
   }: EnqueueOptions & {
     /** For tasks that name none: a handler's children belong to it. */
     parent?: string;
     createdBy?: string;
+    onType?: (type: string) => void;
     onProgress?: (result: BulkResult) => void;
   } = {},
 ): Promise<BulkResult> {
@@ -97,6 +136,7 @@ export async function enqueueStream(
         if (createdBy !== undefined) spec.created_by ??= createdBy;
         lineOf.delete(tasks - REMEMBERED);
         lineOf.set(tasks++, line);
+        onType?.(spec.type);
         yield spec;
       } catch (error) {
         if (!(error instanceof VivError)) throw error;

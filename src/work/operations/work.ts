@@ -9,7 +9,7 @@ import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { SharedBudget } from "../../engines/costs/shared-budget.ts";
-import { engineSlots } from "../../engines/engine-slots.ts";
+import { type EngineSlots, engineSlots } from "../../engines/engine-slots.ts";
 import { amount, count, duration, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
@@ -17,10 +17,19 @@ import type { Store } from "../../queue/store.ts";
 import { DEFAULT_LOG_BYTES, DEFAULT_SETUP_BYTES, type ReadyRoute } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
-import { type HeldBack, heldBackIn } from "../held-back.ts";
-import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
+import { failedSince } from "../failed-since.ts";
+import { heldBackIn } from "../held-back.ts";
+import {
+  type ConfigRead,
+  configWatchPort,
+  installedPort,
+  WORK_SITE,
+  type WorkerHost,
+  workerHostPort,
+} from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { plainRoute, routeFromConfig } from "../ready-route.ts";
+import { Reload } from "../reload.ts";
 import {
   type BesideEvent,
   Worker,
@@ -36,7 +45,8 @@ const input = z.strictObject({
   worker_id: text("name of a worker (default: host and process id)"),
   timeout: duration("time limit of one attempt (where its route has none)"),
   once: flag("exit after one task"),
-  drain: flag("exit when nothing is left to do"),
+  drain: flag("exit when nothing is left to do; with 1 if a task failed meanwhile"),
+  exit_zero: flag("exit with 0 also if a task failed (--drain)"),
   max_tasks: count("exit after N tasks"),
   grace: duration("time for running tasks after a stop (default: no limit)"),
   kill_after: duration("time between SIGTERM and SIGKILL (default: 5s)"),
@@ -56,7 +66,7 @@ type End = { outcome: string; note?: string };
 
 /** What `viv work` emits. */
 export type WorkEvent =
-  | Extract<WorkerEvent, { kind: "started" | "held" | "stopping" }>
+  | Extract<WorkerEvent, { kind: "started" | "held" | "reloaded" | "stopping" }>
   | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string }
   | ({ kind: "ended"; id: string; type: string; attempt: number; duration_ms: number } & End & {
         to?: string;
@@ -65,13 +75,17 @@ export type WorkEvent =
   | ({ kind: "proven"; id: string; snake: string | null; how: string; unproven?: string } & End)
   | { kind: "trouble"; id?: string; code: string; message: string }
   | ({ kind: "landing" } & BesideEvent)
-  | ({ kind: "finished" } & WorkerReport);
+  | ({ kind: "finished" } & WorkReport);
+
+export type WorkReport = WorkerReport & { failed?: string[] };
 
 const report = z.object({
   attempts: z.number(),
   done: z.number(),
   review: z.number(),
   other: z.number(),
+  /** Tasks that went to failed/ while it drained. */
+  failed: z.optional(z.array(z.string())),
 });
 
 export const work = defineRunStream({
@@ -94,20 +108,18 @@ export const work = defineRunStream({
     const host = await context.use(workerHostPort);
     await assertRoutes(given, here.config, host);
     const isPit = store.extension(WORK_SITE) !== null;
-    const held = given.handler ? null : await heldBackIn(context, host.workspaceUse);
-    return yield* serve<WorkEvent, WorkerReport>(context, (emit) => {
-      const worker = workerFor(
-        context,
-        given,
-        host,
-        (event) => emit(asEmitted(event, isPit)),
-        held,
-      );
+    const begin = new Date(context.now()).toISOString();
+    return yield* serve<WorkEvent, WorkReport>(context, (emit) => {
+      const onEvent = (event: WorkerEvent) => emit(asEmitted(event, isPit));
+      const { worker, follow } = workerFor(context, given, host, onEvent);
       return {
         stop: () => worker.stop(),
         stopNow: () => worker.stopNow(),
         run: async () => {
-          const ended = await worker.run();
+          const unfollow = follow?.(await context.use(configWatchPort));
+          const report = await worker.run().finally(() => unfollow?.());
+          const failed = given.drain ? await failedSince(store, begin) : undefined;
+          const ended = { ...report, failed };
           emit({ kind: "finished", ...ended });
           return ended;
         },
@@ -152,15 +164,52 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
 
 const GATE_FULL = "the machine's gate is full; see: viv gate";
 
-/** A worker as these flags and this viv.toml describe it. */
+type Watch = (file: string, act: (read: ConfigRead) => void) => () => void;
+
+/** A worker as these flags and this viv.toml describe it, and what lets it follow that file. */
 function workerFor(
+  context: RunContext,
+  given: WorkInput,
+  host: WorkerHost,
+  onEvent: (event: WorkerEvent) => void,
+): { worker: Worker; follow?: (watch: Watch) => () => void } {
+  const { store, now, here } = context;
+  const name = assertNewName("worker name", given.worker_id ?? defaultName(store));
+  const reload =
+    given.handler || here.config === undefined
+      ? undefined
+      : new Reload(here.config, host, { now, emit: onEvent });
+  const lasting: Lasting = { worker: name, budget: new SharedBudget(store, now), reload };
+  const optionsFor = (config: Config | undefined) =>
+    optionsOf({ ...context, here: { ...here, config } }, given, host, onEvent, lasting);
+  const worker = new Worker(store, host, optionsFor(here.config));
+  const { config } = here;
+  if (reload === undefined || config === undefined) return { worker };
+  const onError = (error: unknown) => onEvent({ kind: "trouble", error });
+  // One after the other: the last content counts.
+  let taken = Promise.resolve();
+  const take = (read: ConfigRead) => {
+    taken = taken.then(() => reload.take(read, worker, optionsFor)).catch(onError);
+  };
+  return { worker, follow: (watch) => watch(config.file, take) };
+}
+
+/** What a worker keeps when its settings change. */
+interface Lasting {
+  worker: string;
+  budget: SharedBudget;
+  slots?: EngineSlots;
+  reload?: Reload;
+}
+
+function optionsOf(
   { store, now, here: { config } }: RunContext,
   given: WorkInput,
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
-  held: HeldBack | null = null,
-): Worker {
-  const worker = assertNewName("worker name", given.worker_id ?? defaultName(store));
+  lasting: Lasting,
+): WorkerOptions {
+  const { worker, budget: sharedBudget, reload } = lasting;
   const concurrency = given.concurrency ?? 1;
   const ofFlag = given.handler ? plainRoute(host, [programAt(given.handler, host.cwd)]) : null;
   const find = ofFlag ? () => ofFlag : fromConfig(config, host);
@@ -170,11 +219,12 @@ function workerFor(
   const budget = config?.section(budgetSection) ?? { run: {}, day: {} };
   const prices = config?.section(pricesSection) ?? new Map();
   const onError = (error: unknown) => onEvent({ kind: "trouble", error });
-  const sharedBudget = new SharedBudget(store, now);
   const spent = config && spentCheck(config, sharedBudget, now);
+  const spaces = ofFlag || config === undefined ? null : heldBackIn(config, now, host.workspaceUse);
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
-  const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
-  const options: WorkerOptions = {
+  if (usesModels && host.gate) lasting.slots ??= engineSlots(host.gate, worker);
+  const { slots } = lasting;
+  return {
     worker,
     slotNames: snakesOf(store, worker, concurrency),
     types,
@@ -203,21 +253,21 @@ function workerFor(
       ...{ accounts: host.accounts, routes, types, now, spent },
       onWarning: (message) => onError(new VivError("CORRUPT", message)),
       full: slots && (() => (slots.room() === 0 ? GATE_FULL : null)),
-      held: held ? (type) => held.of(type) : undefined,
+      held: (type) => {
+        const text = reload?.heldBack(type) ?? null;
+        return text === null ? (spaces?.of(type) ?? null) : { until: null, text };
+      },
     }),
-    beforeClaim:
-      spent || held
-        ? async () => {
-            await held?.refresh();
-            if (spent) await sharedBudget.refresh();
-          }
-        : undefined,
+    beforeClaim: async () => {
+      await reload?.lookAgain();
+      await spaces?.refresh();
+      if (spent) await sharedBudget.refresh();
+    },
     mostAtOnce: spent && (() => sharedBudget.room(budget)),
     config,
     onReaped: usesModels ? settleReaped(store, host, find, prices, onError) : undefined,
     onEvent,
   };
-  return new Worker(store, host, options);
 }
 
 /** The least of what is asked for. An empty poll counts for none of them, as in swarm-lib. */

@@ -1,6 +1,6 @@
 import { lstatSync, readdirSync, rmSync, type Stats } from "node:fs";
 import { resolve } from "node:path";
-import { VivError } from "../../base/errors.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
 import { mkdirSync } from "../../platform/files/beneath.ts";
 import { askGit, git } from "../../platform/git/git.ts";
 import { type Begin, beginAt } from "./begin.ts";
@@ -71,6 +71,17 @@ export async function openWorkspace(request: WorkspaceRequest): Promise<OpenWork
   }
   if (stats === undefined) mkdirSync(path, { mode: 0o700 });
   return { path };
+}
+
+/** Why no worktree could be made of this repository; null when it can. */
+export async function whyNoWorktree(where: string, base?: string): Promise<string | null> {
+  try {
+    await startOf(await findRepository(where), base, undefined);
+    return null;
+  } catch (error) {
+    if (isVivError(error, "INVALID") || isVivError(error, "UNSUPPORTED")) return error.message;
+    throw error;
+  }
 }
 
 async function openWorktree(

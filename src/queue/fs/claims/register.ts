@@ -168,6 +168,15 @@ export async function registerWorker(
     note: (text) => {
       note = text;
     },
+    take: (others) => {
+      const changed = canonicalJson({
+        ...file,
+        types: others && others.length > 0 ? others : null,
+      });
+      run.memo.workerFiles.set(worker, changed);
+      const tmp = temporaryPath(run, `worker-${worker}`);
+      replaceFile(workerFileOf(run, worker), tmp, changed, false);
+    },
     release: async () => {
       if (timer) clearTimeout(timer);
       unregister(run, worker);
