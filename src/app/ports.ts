@@ -8,6 +8,7 @@ import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-
 import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
+import type { reportPort } from "../overview/report/report-port.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
 import type { installedPort, workerHostPort } from "../work/host.ts";
@@ -24,6 +25,7 @@ interface Makers {
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
   program(): Promise<Of<typeof programPort>>;
+  report(): Promise<Of<typeof reportPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -55,6 +57,7 @@ export function portsHere(settings: PortSettings): Provide {
     engines: async () => (await worker()).enginesHere(env),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
     program: async () => program,
+    report: async () => (await import("./report-ports.ts")).reportPorts,
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {

@@ -192,6 +192,13 @@ export interface WorkerView {
   note: string;
 }
 
+export interface LedgerQuery {
+  task?: string;
+  since?: string;
+  /** A line that cannot be read was left out; not called where `task` is given. */
+  onTorn?: () => void;
+}
+
 /** Lines of one file come in the order of writing; those of others may come later. */
 export interface LedgerNews {
   news(): AsyncIterable<{ line: LedgerLine; file: string; offset: number }>;
@@ -352,7 +359,7 @@ export interface Queue {
   attemptsOf(id: string): Promise<AttemptRecord[]>;
 
   /** Ledger lines, oldest first; of one task when `task` is given. */
-  ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
+  ledger(query?: LedgerQuery): AsyncIterable<LedgerLine>;
   /** All lines, then at each further look the new ones: each once, whatever their dates. */
   followLedger(): LedgerNews;
   /** Adds a line about a model run: an action (`step`), its use (`usage`) or a plan (`reserved`). */

@@ -9,6 +9,7 @@ import type {
   Counts,
   DependencyFact,
   LedgerNews,
+  LedgerQuery,
   ListQuery,
   TaskSummary,
   TaskView,
@@ -244,10 +245,11 @@ export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
 /** A line is in the file of its own date, so files before `since` need no look. */
 export function* ledgerLines(
   run: FsRun,
-  { task, since = "" }: { task?: string; since?: string },
+  { task, since = "", onTorn }: LedgerQuery,
 ): Generator<LedgerLine> {
   const first = since === "" ? "" : `${since.slice(0, 10)}.jsonl`;
-  const lines = task === undefined ? readLedger(run.paths.ledger, first) : linesOf(run, task);
+  const lines =
+    task === undefined ? readLedger(run.paths.ledger, first, onTorn) : linesOf(run, task);
   for (const line of lines) {
     if ((task === undefined || line.task === task) && !(line.at < since)) yield line;
   }
