@@ -144,6 +144,8 @@ export class LedgerDigest {
     const isCounted = isIts && !(claim.at < Date.parse(this.#since));
     if (!isCounted) this.#attempt(facts, textIn(line.worker) ?? "?");
     const outcome = OUTCOMES.find((one) => one === line.outcome);
+    // A worker gave it back untouched: the next claim is no retry.
+    if (outcome === "released") facts.attempts--;
     if (outcome) this.outcomes.set(outcome, (this.outcomes.get(outcome) ?? 0) + 1);
     if (line.receipt) this.#execute(task, line);
   }

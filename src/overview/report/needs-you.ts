@@ -36,7 +36,8 @@ export interface NeedFacts {
   budget: string | null;
   quarantine: string;
   hasWorker: boolean;
-  hasRoutes: boolean;
+  /** What to type so that a worker takes what is pending. */
+  workCommand: string;
   /** Lines of the ledger that cannot be read. */
   damagedLines: number;
 }
@@ -160,7 +161,7 @@ function crewNeeds({ crew, warden }: NeedFacts): Need[] {
 }
 
 function otherNeeds(facts: NeedFacts): Need[] {
-  const { counts, runWords, budget, quarantine, hasWorker, hasRoutes, damagedLines } = facts;
+  const { counts, runWords, budget, quarantine, hasWorker, workCommand, damagedLines } = facts;
   const needs: Need[] = [];
   if (budget !== null) {
     const text = `${budget}; raise it in viv.toml, or wait`;
@@ -174,7 +175,7 @@ function otherNeeds(facts: NeedFacts): Need[] {
   if (counts.pending > 0 && !hasWorker) {
     const are = counts.pending === 1 ? "is" : "are";
     const text = `no worker runs, and ${counted(counts.pending, "task", formatCount)} ${are} pending`;
-    const command = `viv work${hasRoutes ? "" : " --handler COMMAND"}${runWords}`;
+    const command = `${workCommand}${runWords}`;
     needs.push(need("workers", text, { count: counts.pending, command }));
   }
   if (damagedLines > 0) {

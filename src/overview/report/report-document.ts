@@ -1,6 +1,6 @@
 import { formatCount, formatUsd } from "../../base/amount.ts";
-import { formatDuration } from "../../base/duration.ts";
-import { counted, plural } from "../../base/text.ts";
+import { formatDuration, formatTook } from "../../base/duration.ts";
+import { counted } from "../../base/text.ts";
 import type { Need, Report } from "./report-shape.ts";
 
 /** A report in words, which the terminal, Markdown and HTML each set in their own way. */
@@ -53,7 +53,7 @@ export interface Room {
   killed: number;
 }
 
-export const SCREEN: Room = { needs: 12, workers: 5, top: 3, names: 4, killed: 3 };
+export const SCREEN: Room = { needs: 12, workers: 4, top: 3, names: 4, killed: 2 };
 export const PAGE: Room = { needs: 60, workers: 30, top: 5, names: 20, killed: 20 };
 
 export function documentOf(report: Report, room: Room): ReportDocument {
@@ -75,19 +75,27 @@ export function documentOf(report: Report, room: Room): ReportDocument {
 
 const BAD: readonly Need["kind"][] = ["choked", "failed", "quarantine", "ledger", "setup"];
 
-/** Where there is no room for all, each kind keeps its first ones, and the rest is one line. */
+/**
+ * Where there is no room for all, each kind keeps its first ones, and the rest is one line. Where there is no room
+ * for that either, each kind has one line, which counts the rest.
+ */
 function needEntries({ needs_you, run_words }: Report, most: number): Entry[] {
   const kinds = [...new Set(needs_you.map(({ kind }) => kind))];
-  for (let each = most; ; each--) {
-    const entries = kinds.flatMap((kind) => {
+  const withAtMost = (each: number) =>
+    kinds.flatMap((kind) => {
       const all = needs_you.filter((need) => need.kind === kind);
-      const isCut = all.length > each;
-      const shown = isCut ? all.slice(0, Math.max(1, each - 1)) : all;
+      const shown = all.length > each ? all.slice(0, Math.max(1, each - 1)) : all;
       const left = all.slice(shown.length).reduce((sum, { count }) => sum + count, 0);
-      return [...shown.map(entryOf), ...(left > 0 ? [moreOf(kind, left, run_words)] : [])];
+      const entries = shown.map(entryOf);
+      if (left === 0) return entries;
+      if (each > 1) return [...entries, moreOf(kind, left, run_words)];
+      return entries.map((one) => ({ ...one, label: `${one.label} +${formatCount(left)}` }));
     });
-    if (entries.length <= most || each <= 2) return entries;
+  for (let each = most; each > 1; each--) {
+    const entries = withAtMost(each);
+    if (entries.length <= most) return entries;
   }
+  return withAtMost(1);
 }
 
 function entryOf({ kind, subject, text, command }: Need): Entry {
@@ -156,7 +164,7 @@ const OF = { day: "today", run: "in this run" } as const;
 /** From here on a budget is close to its end. */
 const NEARLY = 0.8;
 
-function costFacts({ cost, landed }: Report): Fact[] {
+function costFacts({ cost }: Report): Fact[] {
   const { usd, unpriced_tokens, attempts, unreadable, budgets, usd_per_landed } = cost;
   const facts: Fact[] = [];
   const limits = budgets.map(({ of, unit, spent, limit }) => {
@@ -169,7 +177,7 @@ function costFacts({ cost, landed }: Report): Fact[] {
   const perLanded =
     usd_per_landed === null || isUnknown
       ? []
-      : [`${formatUsd(usd_per_landed)}${plus} per landed ${plural(landed.count, "task")}`];
+      : [`${formatUsd(usd_per_landed)}${plus} per landed task`];
   const spent = attempts === 0 ? "no model has worked in this period" : period;
   const isNearly = budgets.some((one) => one.spent >= one.limit * NEARLY);
   const reserved = cost.reserved_usd > 0 ? [`${formatUsd(cost.reserved_usd)} reserved`] : [];
@@ -194,7 +202,7 @@ function topFacts({ slowest, dearest, retried }: Report, { top }: Room): Fact[] 
   const dollars = ({ usd, unpriced_tokens }: Report["dearest"][number]) =>
     `${formatUsd(usd)}${unpriced_tokens > 0 ? "+" : ""}`;
   const rows = [
-    { label: "Slowest", all: slowest.map((one) => `${one.id} ${formatDuration(one.ms)}`) },
+    { label: "Slowest", all: slowest.map((one) => `${one.id} ${formatTook(one.ms)}`) },
     { label: "Dearest", all: dearest.map((one) => `${one.id} ${dollars(one)}`) },
     { label: "Retried", all: retried.map((one) => `${one.id} ${one.attempts} attempts`) },
   ];

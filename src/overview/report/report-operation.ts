@@ -1,19 +1,16 @@
-import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { ifThere } from "../../base/errno.ts";
 import { isVivError } from "../../base/errors.ts";
-import { isName } from "../../base/names.ts";
+import { idWord, isName } from "../../base/names.ts";
 import { parseSince } from "../../base/since.ts";
 import { quoted } from "../../base/text.ts";
 import { accountsInUse } from "../../engines/accounts/accounts.ts";
-import { dollarsOf, type LedgerTotals } from "../../engines/costs/ledger-totals.ts";
+import { dollarsOf } from "../../engines/costs/ledger-totals.ts";
 import { totalTokens } from "../../engines/costs/usage.ts";
 import { text } from "../../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
-import { limitsSection, routesSection } from "../../work/config-route.ts";
-import { idOfRecord, readRecord } from "../../work/workspaces/record.ts";
+import { limitsSection, routeFor, routesSection } from "../../work/config-route.ts";
 import { SINCE } from "../model-operations.ts";
 import { groupFailures, isCancelledByPerson, timeOf } from "./failures.ts";
 import { landedIn } from "./landed.ts";
@@ -27,13 +24,13 @@ import {
   titleOf,
   whyUnproven,
 } from "./read-run.ts";
-import { type CrewFacts, type ReportPort, reportPort, type WardenFacts } from "./report-port.ts";
-import { type Killed, type Report, reportOutput } from "./report-shape.ts";
+import { branchesLeft, crewKey, killedIn, topTasks, workedIn } from "./report-parts.ts";
+import { type ReportPort, reportPort } from "./report-port.ts";
+import { type Report, reportOutput } from "./report-shape.ts";
 
 /** A night. */
 const DEFAULT_PERIOD = "12h";
 const REVIEWS = 50;
-const TOP = 5;
 
 export const report = defineRunOperation({
   name: "report",
@@ -86,9 +83,10 @@ export const report = defineRunOperation({
         hasWorker: (await store.workers()).some(
           ({ alive, process, claims }) => alive && (process !== "none" || claims.length > 0),
         ),
-        hasRoutes: (here.config?.section(routesSection).size ?? 0) > 0,
+        workCommand: await workCommand(context),
         damagedLines: digest.damaged,
       }),
+      cancelled: states.failed.length - failed.length,
       done: { ...done, by_hand: done.byHand },
       landed: { ...landed, waiting: branchesLeft(store, states.done, digest, landings) },
       outcomes: Object.fromEntries(digest.outcomes),
@@ -134,6 +132,15 @@ async function runWords(context: RunContext, port: ReportPort): Promise<string> 
   return (await port.defaultRun(context)) === location ? "" : ` --run ${quoted(location)}`;
 }
 
+/** Where the first pending task has no route, a worker would not take it: `why` says so. */
+async function workCommand({ store, here: { config } }: RunContext): Promise<string> {
+  if (!config || config.section(routesSection).size === 0) return "viv work --handler COMMAND";
+  for await (const { id, type } of store.list({ states: ["pending"], limit: 1 })) {
+    if (isName(id) && !routeFor(config, type ?? "")) return `viv why ${idWord(id)}`;
+  }
+  return "viv work";
+}
+
 async function reviewsOf(
   store: Store,
   reviews: readonly { id: string }[],
@@ -148,116 +155,4 @@ async function reviewsOf(
     facts.push({ id, title: titleOf(task), unproven });
   }
   return facts;
-}
-
-/** Branches of done tasks that are in no target: by the records of their workspaces. */
-function branchesLeft(
-  store: Store,
-  done: readonly { id: string }[],
-  digest: LedgerDigest,
-  landings: readonly { task: string; state: string }[],
-): number {
-  const names = ifThere(() => readdirSync(store.workspaces)) ?? [];
-  const recorded = new Set(names.map(idOfRecord));
-  const over = new Set(
-    landings
-      .filter(({ state }) => state === "landed" || state === "no_changes" || state === "closed")
-      .map(({ task }) => task),
-  );
-  const isWorktree = (id: string) => {
-    try {
-      return readRecord(store.workspaces, id)?.kind === "worktree";
-    } catch (error) {
-      if (isVivError(error)) return false; // `viv workspaces` reports it
-      throw error;
-    }
-  };
-  const left = done.filter(
-    ({ id }) =>
-      recorded.has(id) && !over.has(id) && !digest.tasks.get(id)?.landed && isWorktree(id),
-  );
-  return left.length;
-}
-
-/** A member may be called like a worker. */
-function crewKey(name: string): string {
-  return `crew ${name}`;
-}
-
-function workedIn(digest: LedgerDigest, crew: CrewFacts | null): Report["worked"] {
-  const runs = new Map<string, number>();
-  for (const { name } of crew?.runs ?? []) runs.set(name, (runs.get(name) ?? 0) + 1);
-  return [...digest.busy.all()].map(([key, { from, to, busyMs, slots }]) => {
-    // No worker's name has a space.
-    const member = key.startsWith("crew ") ? key.slice("crew ".length) : null;
-    return {
-      name: member ?? key,
-      kind: member === null ? ("worker" as const) : ("crew" as const),
-      from: new Date(from).toISOString(),
-      to: new Date(to).toISOString(),
-      tasks: member === null ? digest.tasksOf(key) : (runs.get(member) ?? 0),
-      busy_ms: Math.round(busyMs),
-      slots: slots.map((share) => Math.round(share * 1000) / 1000),
-    };
-  });
-}
-
-async function topTasks(store: Store, digest: LedgerDigest, money: LedgerTotals) {
-  const all = [...digest.tasks];
-  const slowest = top(all, ([, { workMs }]) => workMs);
-  const retried = top(all, ([, { attempts }]) => (attempts > 1 ? attempts : 0));
-  const spent = [...money.rows("task")].filter(([key]) => key !== null);
-  const dearest = top(spent, ([, sum]) => dollarsOf(sum));
-  const named = async (id: string) => {
-    const view = isName(id) ? await store.show(id) : null;
-    return { id, type: view?.type ?? null, state: view?.state ?? null, title: titleOf(view?.task) };
-  };
-  const each = <T, R>(rows: readonly T[], of: (row: T) => Promise<R>) => Promise.all(rows.map(of));
-  return {
-    slowest: await each(slowest, async ([id, { workMs }]) => ({
-      ...(await named(id)),
-      ms: workMs,
-    })),
-    dearest: await each(dearest, async ([id, sum]) => ({
-      ...(await named(id ?? "")),
-      usd: dollarsOf(sum),
-      unpriced_tokens: sum.unpriced,
-    })),
-    retried: await each(retried, async ([id, { attempts }]) => ({
-      ...(await named(id)),
-      attempts,
-    })),
-  };
-}
-
-/** The largest, without those of size zero; of equals the first by name. */
-function top<T extends readonly [string | null, unknown]>(
-  rows: readonly T[],
-  sizeOf: (row: T) => number,
-): T[] {
-  const sized = rows.filter((row) => sizeOf(row) > 0);
-  const byName = (a: T, b: T) => ((a[0] ?? "") < (b[0] ?? "") ? -1 : 1);
-  return sized.sort((a, b) => sizeOf(b) - sizeOf(a) || byName(a, b)).slice(0, TOP);
-}
-
-/** The warden's executions; and attempts that were ended by one whose receipt it no longer has. */
-function killedIn(store: Store, digest: LedgerDigest, warden: WardenFacts | null): Killed[] {
-  const here = (warden?.kills ?? []).filter(
-    ({ kind, home }) => kind !== "worker" || home === store.location,
-  );
-  const all = new Map<string, Killed>();
-  for (const { target, at, why, warrant, receipt, tasks } of here) {
-    const command = `viv epitaph ${warrant}`;
-    all.set(receipt, { target, at, why, tasks: [...tasks], warrant, receipt, command });
-  }
-  for (const { task, worker, at, receipt } of digest.executions) {
-    const key = receipt ?? `${worker} ${at}`;
-    const known = all.get(key) ?? {
-      ...{ target: worker, at, why: "ended by the warden", tasks: [], warrant: null, receipt },
-      command: receipt && `cat ${quoted(receipt)}`,
-    };
-    if (!known.tasks.includes(task)) known.tasks.push(task);
-    all.set(key, known);
-  }
-  return [...all.values()].sort((a, b) => (a.at < b.at ? 1 : -1));
 }

@@ -82,6 +82,8 @@ export const reportOutput = z.object({
   /** Now, as in `ls`. */
   counts,
   needs_you: z.array(need),
+  /** Of the failed tasks of now, those that a person cancelled: they need nobody. */
+  cancelled: z.number(),
   /** Tasks that are done, and became that in the period. */
   done: z.object({
     count: z.number(),

@@ -7,6 +7,8 @@ const INDENT = "  ";
 /** Below this width a bar would take a line of its own. */
 const BAR_FROM = 72;
 const LABEL = 10;
+/** Of the width. */
+const LONG_COMMAND = 0.4;
 
 /** For a person: one screen of 80 columns. */
 export function terminalReport(report: Report, term: Term): string {
@@ -37,17 +39,29 @@ export function terminalReport(report: Report, term: Term): string {
   return lines.join("\n");
 }
 
+/** A long command has a line of its own, so that the others stay beside their text. */
 function entryLines(entries: readonly Entry[], term: Term): string[] {
   if (entries.length === 0) return [];
-  const { cyan } = term.color;
-  const rows = entries.map(({ label, subject, text, command, tone }) => [
-    `${INDENT}${painted(label, tone, term)}`,
-    plain(subject),
-    prose(plain(text)),
-    cyan(plain(command ?? "")),
-  ]);
-  // In a pipe nothing is cut, and a note may be long.
-  return table(rows, term).split("\n");
+  const hasSubject = entries.some(({ subject }) => subject !== "");
+  const command = (entry: Entry) => term.color.cyan(plain(entry.command ?? ""));
+  const isLong = (entry: Entry) => (entry.command?.length ?? 0) > term.width * LONG_COMMAND;
+  const set = (isBeside: (entry: Entry) => boolean) =>
+    table(
+      entries.map((entry) => [
+        `${INDENT}${painted(plain(entry.label), entry.tone, term)}`,
+        ...(hasSubject ? [plain(entry.subject)] : []),
+        prose(plain(entry.text)),
+        isBeside(entry) ? command(entry) : "",
+      ]),
+      term,
+    ).split("\n");
+  const lines = set((entry) => !isLong(entry));
+  // Too narrow even so: then each is set in several lines.
+  if (lines.length > entries.length) return set(() => true);
+  return entries.flatMap((entry, i) => {
+    const own = isLong(entry) ? [`${INDENT.repeat(3)}${command(entry)}`] : [];
+    return [lines[i] ?? "", ...own];
+  });
 }
 
 function factLines({ label, text, tone }: Fact, term: Term): string[] {
