@@ -172,6 +172,8 @@ export interface ListQuery {
    * newest first. `limit` then keeps the first ones. Otherwise any order, in constant memory.
    */
   sorted?: boolean;
+  /** Does not open their files: `type` is null, `priority` missing. Not with `types`. */
+  unopened?: boolean;
 }
 
 export type Counts = Record<TaskState, number> & { quarantined: number };

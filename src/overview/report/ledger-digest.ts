@@ -26,6 +26,7 @@ export interface Landed {
 }
 
 export interface TaskFacts {
+  type?: string;
   last: LastMove | null;
   /** Of its last failure, for a later line without one. */
   fingerprint?: string;
@@ -42,6 +43,9 @@ export interface Execution {
   at: string;
   receipt: string | null;
 }
+
+/** Most of a ledger's lines; `LedgerTotals` adds them up. */
+const MONEY: readonly string[] = ["step", "usage", "reserved"];
 
 interface OpenClaim {
   token: string | undefined;
@@ -75,7 +79,9 @@ export class LedgerDigest {
   add(line: LedgerLine): void {
     const { at, task } = line as { at: unknown; task?: unknown };
     const isText = typeof at === "string" && (task === undefined || typeof task === "string");
-    if (!isText || Number.isNaN(Date.parse(at))) this.damaged++;
+    if (!isText) this.damaged++;
+    else if (MONEY.includes(line.event)) return;
+    else if (Number.isNaN(Date.parse(at))) this.damaged++;
     else if (typeof task === "string") this.#about(task, line);
   }
 
@@ -98,8 +104,8 @@ export class LedgerDigest {
   #about(task: string, line: LedgerLine): void {
     // In any order of the ledger's files, the event decides: see the events of §2.
     const event: string = line.event;
-    if (event === "step" || event === "usage" || event === "reserved") return;
     const facts = this.#factsOf(task);
+    facts.type ??= textIn(line.type) ?? undefined;
     if (event === "claimed") this.#claim(task, facts, line);
     else if (event === "ended") this.#end(task, facts, line);
     else if (event === "void") undo(facts, line);
@@ -111,7 +117,7 @@ export class LedgerDigest {
   #factsOf(task: string): TaskFacts {
     const known = this.tasks.get(task);
     if (known) return known;
-    const facts = { last: null, landed: null, attempts: 0, workMs: 0, workers: [] };
+    const facts: TaskFacts = { last: null, landed: null, attempts: 0, workMs: 0, workers: [] };
     this.tasks.set(task, facts);
     return facts;
   }

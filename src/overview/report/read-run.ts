@@ -7,9 +7,8 @@ import { isLimited } from "../../engines/costs/reserve-policy.ts";
 import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { type Landing, readLanding, tasksWithLanding } from "../../merge/landing.ts";
 import type { Proof } from "../../queue/attempt.ts";
-import type { LedgerLine } from "../../queue/ledger.ts";
 import type { RunContext } from "../../queue/operation.ts";
-import type { Store, TaskSummary } from "../../queue/store.ts";
+import type { LedgerNews, Store, TaskSummary } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
 import { type LastMove, LedgerDigest } from "./ledger-digest.ts";
 
@@ -21,18 +20,19 @@ export async function readLedger({ store, now, here }: RunContext, since: string
   const onTorn = () => {
     digest.damaged++;
   };
-  const lines = async function* (): AsyncGenerator<LedgerLine> {
+  const lines = async function* () {
+    let offset = 0;
     for await (const line of store.ledger({ onTorn })) {
       digest.add(line);
       if (!(line.at < since)) {
         money.add(line);
         if (line.event === "usage" && line.unreadable === true) unreadable++;
       }
-      yield line;
+      yield { line, file: "", offset: offset++ };
     }
   };
   const limits = here.config?.section(budgetSection);
-  const budget = limits && isLimited(limits) ? await readBudget(store, now, lines()) : null;
+  const budget = limits && isLimited(limits) ? await readBudget(store, now, lines) : null;
   if (budget === null) for await (const _ of lines());
   return { digest, money, unreadable, limits, budget };
 }
@@ -41,12 +41,8 @@ export async function readLedger({ store, now, here }: RunContext, since: string
 async function readBudget(
   store: Store,
   now: () => number,
-  lines: AsyncIterable<LedgerLine>,
+  news: LedgerNews["news"],
 ): Promise<SharedBudget> {
-  const news = async function* () {
-    let offset = 0;
-    for await (const line of lines) yield { line, file: "", offset: offset++ };
-  };
   const budget = new SharedBudget(
     {
       followLedger: () => ({ news }),
@@ -62,7 +58,8 @@ async function readBudget(
 /** Tasks by their place on disk, which is their state whatever the ledger says. */
 export async function readStates(store: Store) {
   const all = { review: [], failed: [], claimed: [], done: [] } as Record<string, TaskSummary[]>;
-  for await (const task of store.list({ states: ["review", "claimed", "failed", "done"] })) {
+  const states = ["review", "claimed", "failed", "done"] as const;
+  for await (const task of store.list({ states, unopened: true })) {
     all[task.state]?.push(task);
   }
   const { review = [], failed = [], claimed = [], done = [] } = all;
@@ -90,13 +87,14 @@ export async function readDone(
   digest: LedgerDigest,
   since: string,
 ) {
-  const result = { count: 0, proven: 0, unproven: [] as string[], byHand: 0 };
+  const all = new Set(done.map(({ id }) => id));
+  const result = { all, count: 0, proven: 0, unproven: [] as string[], by_hand: 0 };
   for (const { id, since: at } of done) {
     const last = digest.tasks.get(id)?.last;
     const move = last?.to === "done" ? last : null;
     if ((move?.at ?? at) < since) continue;
     result.count++;
-    if (move === null) result.byHand++;
+    if (move === null) result.by_hand++;
     const proof = move !== null && isName(id) ? await store.proof(id) : null;
     if (proof !== null && whyUnproven(proof, move) === null) result.proven++;
     else if (result.unproven.length < MOST_NAMED) result.unproven.push(id);

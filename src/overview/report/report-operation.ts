@@ -53,6 +53,7 @@ export const report = defineRunOperation({
     for (const { name, from, to } of crew?.runs ?? []) digest.busy.add(crewKey(name), from, to);
     const { landings, unreadable: badLandings } = readLandings(store, digest);
     const done = await readDone(store, states.done, digest, since);
+    const { all: doneTasks, ...doneFacts } = done;
     const landed = await landedIn(digest, landings, since, port);
     const counts = await store.counts();
     const words = await runWords(context, port);
@@ -87,7 +88,7 @@ export const report = defineRunOperation({
         damagedLines: digest.damaged,
       }),
       cancelled: states.failed.length - failed.length,
-      done: { ...done, by_hand: done.byHand },
+      done: doneFacts,
       landed: { ...landed, waiting: branchesLeft(store, states.done, digest, landings) },
       outcomes: Object.fromEntries(digest.outcomes),
       cost: {
@@ -108,7 +109,7 @@ export const report = defineRunOperation({
         crew_today_usd: crew?.members.reduce((sum, { usdToday }) => sum + usdToday, 0) ?? null,
       },
       worked: workedIn(digest, crew),
-      ...(await topTasks(store, digest, money)),
+      ...(await topTasks(store, digest, money, (id) => doneTasks.has(id))),
       killed: killedIn(store, digest, warden),
       notes,
     };

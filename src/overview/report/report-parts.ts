@@ -1,10 +1,12 @@
 import { readdirSync } from "node:fs";
 import { ifThere } from "../../base/errno.ts";
 import { isVivError } from "../../base/errors.ts";
+import { parseRecord } from "../../base/json.ts";
 import { isName } from "../../base/names.ts";
 import { quoted } from "../../base/text.ts";
 import { dollarsOf, type LedgerTotals } from "../../engines/costs/ledger-totals.ts";
 import type { Store } from "../../queue/store.ts";
+import type { Task } from "../../queue/task.ts";
 import { idOfRecord, readRecord } from "../../work/workspaces/record.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
 import { titleOf } from "./read-run.ts";
@@ -66,16 +68,18 @@ export function workedIn(digest: LedgerDigest, crew: CrewFacts | null): Report["
   });
 }
 
-export async function topTasks(store: Store, digest: LedgerDigest, money: LedgerTotals) {
+export async function topTasks(
+  store: Store,
+  digest: LedgerDigest,
+  money: LedgerTotals,
+  isDone: (id: string) => boolean,
+) {
   const all = [...digest.tasks];
   const slowest = top(all, ([, { workMs }]) => workMs);
   const retried = top(all, ([, { attempts }]) => (attempts > 1 ? attempts : 0));
   const spent = [...money.rows("task")].filter(([key]) => key !== null);
   const dearest = top(spent, ([, sum]) => dollarsOf(sum));
-  const named = async (id: string) => {
-    const view = isName(id) ? await store.show(id) : null;
-    return { id, type: view?.type ?? null, state: view?.state ?? null, title: titleOf(view?.task) };
-  };
+  const named = (id: string) => nameOf(store, id, isDone, digest);
   const each = <T, R>(rows: readonly T[], of: (row: T) => Promise<R>) => Promise.all(rows.map(of));
   return {
     slowest: await each(slowest, async ([id, { workMs }]) => ({
@@ -92,6 +96,22 @@ export async function topTasks(store: Store, digest: LedgerDigest, money: Ledger
       attempts,
     })),
   };
+}
+
+/** `show` would read the ledger once more for a task that was done at once, for its history. */
+async function nameOf(
+  store: Store,
+  id: string,
+  isDone: (id: string) => boolean,
+  digest: LedgerDigest,
+) {
+  if (isName(id) && isDone(id)) {
+    const task = parseRecord(await store.source(id)) as Task | null; // food is no JSON
+    const type = task?.task_type ?? digest.tasks.get(id)?.type ?? null;
+    return { id, type, state: "done" as const, title: titleOf(task) };
+  }
+  const view = isName(id) ? await store.show(id) : null;
+  return { id, type: view?.type ?? null, state: view?.state ?? null, title: titleOf(view?.task) };
 }
 
 /** The largest, without those of size zero; of equals the first by name. */

@@ -165,7 +165,7 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       if (left <= 0) return;
       const stats = statIfThere(path);
       if (!stats) continue; // moved on while we were listing
-      const { task } = readTaskAt(run, path, id);
+      const { task } = query.unopened ? { task: null } : readTaskAt(run, path, id);
       const type = task?.task_type ?? null;
       if (query.types && (type === null || !query.types.includes(type))) continue;
       left--;
