@@ -24,7 +24,7 @@ function blocks(text: string, language: string): string[] {
 /** Times and places differ from run to run; everything else must be as printed in the README. */
 function masked(text: string): string {
   return text
-    .replace(/\S*\/(audit|pit|crew\.org|board\.org|\.crew)\b/g, "PATH/$1")
+    .replace(/\S*\/(audit|night|pit|crew\.org|board\.org|\.crew)\b/g, "PATH/$1")
     .replace(/\bw-[0-9a-z]+-[0-9a-z]+\b/g, "WARRANT")
     .replace(/\bpid \d+/g, "pid PID")
     .replace(/\b[0-9a-f]{7}\b/g, "COMMIT")
@@ -62,6 +62,21 @@ describe("README.md", () => {
     const script = `${viv}\n${block}`;
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
+  });
+
+  it("shows what a report really prints", () => {
+    const block = blocks(readme, "sh").find((one) => one.includes("viv report  "));
+    const printed = blocks(readme, "text").find((one) => one.includes("Needs you"));
+    const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
+    const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), VIV_STATE: newFolder() };
+    const output = execFileSync("bash", ["-euc", `${viv}\n${block}`], { encoding: "utf8", env });
+    // Which task was the slowest, when it was, and in which part of the period it was.
+    const still = (text: string) =>
+      masked(text)
+        .replace(/^Slowest .*/m, "Slowest TASKS")
+        .replace(/\d\d:\d\d–\d\d:\d\d/g, "TIME")
+        .replace(/[·▁-█]{24}/g, "BAR");
+    expect(still(output)).toBe(still(printed ?? ""));
   });
 
   it("shows what an agent really prints", () => {

@@ -204,7 +204,10 @@ function topFacts({ slowest, dearest, retried }: Report, { top }: Room): Fact[] 
   const rows = [
     { label: "Slowest", all: slowest.map((one) => `${one.id} ${formatTook(one.ms)}`) },
     { label: "Dearest", all: dearest.map((one) => `${one.id} ${dollars(one)}`) },
-    { label: "Retried", all: retried.map((one) => `${one.id} ${one.attempts} attempts`) },
+    {
+      label: "Retried",
+      all: retried.map((one) => `${one.id} ${counted(one.attempts, "attempt")}`),
+    },
   ];
   return rows
     .filter(({ all }) => all.length > 0)

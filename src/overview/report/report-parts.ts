@@ -63,7 +63,7 @@ export function workedIn(digest: LedgerDigest, crew: CrewFacts | null): Report["
       to: new Date(to).toISOString(),
       tasks: member === null ? digest.tasksOf(key) : (runs.get(member) ?? 0),
       busy_ms: Math.round(busyMs),
-      slots: slots.map((share) => Math.round(share * 1000) / 1000),
+      slots: slots.map((share) => Math.ceil(share * 1000) / 1000),
     };
   });
 }
