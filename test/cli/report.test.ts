@@ -189,12 +189,25 @@ async function play(store: Store, steps: readonly Step[]): Promise<void> {
   }
 }
 
+/** Long before the period: nothing of it counts. */
+const OLD_NIGHT = ["claimed", "usage", "ended"]
+  .map((event, i) => {
+    const at = `2026-11-01T0${i}:00:00.000Z`;
+    const of = { task: "old", worker: "w0", token: "1", attempt: 1 };
+    const used = { model: "m", input: 9, output: 9, cache_read: 0, cache_write: 0, usd: 99 };
+    const end = { outcome: "done", to: "done", models: [{ ...used, source: "reported" }] };
+    return `${JSON.stringify({ at, event, ...of, ...(event === "claimed" ? {} : end) })}\n`;
+  })
+  .join("");
+
 describe("a random night", () => {
   it("has the numbers of ls, costs and status", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 20, maxLength: 60 }), async (steps) => {
         const path = join(newFolder(), "run");
         await ok(["init", path], around);
+        mkdirSync(join(path, "ledger"), { recursive: true });
+        writeFileSync(join(path, "ledger/2026-11-01.jsonl"), OLD_NIGHT);
         await onRun((store) => play(store, steps), path);
         const all = ["--run", path];
         const one = await report(...all, "--since", "1h");
@@ -219,7 +232,8 @@ describe("a random night", () => {
         });
         const dear = costs.rows.filter((row) => row.usd > 0).slice(0, 5);
         expect(one.dearest.map((row) => row.usd)).toEqual(dear.map((row) => row.usd));
-        // All of it is of the last hour.
+        expect(one.slowest.map(({ id }) => id)).not.toContain("old");
+        // All else is of the last hour.
         expect(one.done.count).toBe(ls.counts.done);
         const idsIn = (state: string) =>
           ls.tasks.filter((task) => task.state === state).map(({ id }) => id);

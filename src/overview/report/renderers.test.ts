@@ -165,6 +165,51 @@ describe("a report on a terminal", () => {
   });
 });
 
+const needOf = (kind: (typeof NEEDS)[number], subject: string, more = "") => ({
+  ...{
+    kind,
+    subject,
+    text: "a sentence",
+    command: `viv why ${subject}${more}`,
+    count: 1,
+    tasks: [],
+  },
+});
+
+describe("where there is little room", () => {
+  it("a kind with many entries keeps as many as fit, and the rest is one line", () => {
+    const reviews = Array.from({ length: 20 }, (_, i) => needOf("review", `t.${i}`));
+    const needs = documentOf(
+      { ...QUIET, needs_you: [...reviews, needOf("account", "main")], run_words: " --run r" },
+      SCREEN,
+    ).needs;
+    expect(needs.map(({ label, subject, command }) => `${label} ${subject} ${command}`)).toEqual([
+      ...Array.from({ length: 10 }, (_, i) => `review t.${i} viv why t.${i}`),
+      "review  viv ls --state review --run r",
+      "account main viv why main",
+    ]);
+  });
+
+  it("names and commands are whole, whatever their length", () => {
+    const long = "refactor.the-payment-service-of-the-shop.2026-11-16";
+    const run = " --run /a/long/path/to/a/run/somewhere/else";
+    const report = {
+      ...BUSY,
+      needs_you: [needOf("review", long, run), needOf("failed", "t.1"), needOf("account", "m")],
+      worked: [{ ...(BUSY.worked[0] as Report["worked"][number]), name: long }],
+    };
+    for (const columns of [120, 80, 60, 40]) {
+      const lines = screen(report, columns).split("\n");
+      for (const text of [long, `viv why ${long}${run}`, "viv why t.1", "viv epitaph w-1"]) {
+        expect(
+          lines.some((line) => line.includes(text)),
+          `${text} at ${columns}`,
+        ).toBe(true);
+      }
+    }
+  });
+});
+
 /** Words as other people and programs write them; short, so that widths can be checked. */
 const words = fc.oneof(
   fc.constantFrom(
