@@ -60,6 +60,12 @@ const ledgerOf = (path: string) =>
     .sort()
     .flatMap((file) => readFileSync(join(path, "ledger", file), "utf8").split("\n"));
 
+/** The usage of one model; null: it has no price. */
+const used = (usd: number | null) => {
+  const tokens = { input: 10, output: 1, cache_read: 0, cache_write: 0 };
+  return [{ model: "m", ...tokens, usd, source: usd && "reported" }];
+};
+
 const proof = (attempt: number, exit = 0) =>
   JSON.stringify({
     ...{ attempt, command: "npm test", exit, signal: null, timed_out: false, duration_ms: 5 },
@@ -142,17 +148,7 @@ async function play(store: Store, steps: readonly Step[]): Promise<void> {
       const [claim] = claims.splice(pick % Math.max(1, claims.length), 1);
       if (claim === undefined) continue;
       const { id, type, worker, token, attempt } = claim;
-      const models = [
-        {
-          model: "m",
-          input: 10,
-          output: 1,
-          cache_read: 0,
-          cache_write: 0,
-          usd: usd && usd / 100,
-          source: usd && "reported",
-        },
-      ];
+      const models = used(usd && usd / 100);
       await store.append({
         event: "usage",
         task: id,
@@ -194,8 +190,7 @@ const OLD_NIGHT = ["claimed", "usage", "ended"]
   .map((event, i) => {
     const at = `2026-11-01T0${i}:00:00.000Z`;
     const of = { task: "old", worker: "w0", token: "1", attempt: 1 };
-    const used = { model: "m", input: 9, output: 9, cache_read: 0, cache_write: 0, usd: 99 };
-    const end = { outcome: "done", to: "done", models: [{ ...used, source: "reported" }] };
+    const end = { outcome: "done", to: "done", models: used(99) };
     return `${JSON.stringify({ at, event, ...of, ...(event === "claimed" ? {} : end) })}\n`;
   })
   .join("");
@@ -378,17 +373,7 @@ describe("what needs a person", () => {
     await onRun((store) => store.enqueue({ id: "t.1", type: "fix" }));
     writeFileSync(join(run, "quarantine/x.json"), "junk");
     const base = { task: "t.0", type: "fix", worker: "w1", token: "1", attempt: 1 };
-    const models = [
-      {
-        model: "m",
-        input: 10,
-        output: 1,
-        cache_read: 0,
-        cache_write: 0,
-        usd: 2.5,
-        source: "reported",
-      },
-    ];
+    const models = used(2.5);
     ledger("usage", { ...base, models });
     ledger("ended", { ...base, outcome: "failed", to: "failed" });
     appendFileSync(join(run, "ledger", `${today()}.jsonl`), '{"torn\n{"at":5,"event":"ended"}\n');
@@ -499,17 +484,7 @@ describe("done", () => {
     const usage = {
       task: "t.1",
       token: "9",
-      models: [
-        {
-          model: "m",
-          input: 1,
-          output: 1,
-          cache_read: 0,
-          cache_write: 0,
-          usd: 3,
-          source: "reported",
-        },
-      ],
+      models: used(3),
     };
     ledger("usage", usage);
     const one = await report();

@@ -43,7 +43,7 @@ describe("a digest of the ledger", () => {
         task: "t",
         from: "review",
         to: "done",
-        unproven: true,
+        unproven: "no proof ran",
       },
     );
     expect(digest.tasks.get("t")?.last).toMatchObject({ to: "done", attempt: 3, unproven: true });

@@ -180,7 +180,7 @@ export class LedgerDigest {
       outcome: textIn(line.outcome) ?? undefined,
       note: textIn(line.note) ?? undefined,
       by: textIn(line.by) ?? undefined,
-      unproven: line.unproven === true,
+      unproven: Boolean(line.unproven),
     };
   }
 }
