@@ -180,6 +180,7 @@ const SAMPLES: Record<string, Sample> = {
   why: { run: "run", setUp: task, input: { id: "a" } },
   status: { run: "run", setUp: task },
   "fleet status": { setUp: agents, input: { config: "agents.toml" } },
+  report: { run: "run", setUp: reviewed },
   watch: { run: "run", setUp: task, isEndless: true },
   logs: { run: "run", setUp: task, input: { id: "a" } },
   costs: { run: "run", setUp: task },

@@ -13,6 +13,7 @@ const mergeDiff = () => import("../merge/diff-cli.ts");
 const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
+const overviewReport = () => import("../overview/report/report-cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
@@ -83,6 +84,7 @@ const commands: readonly CatalogEntry[] = [
   entry("tree", "tasks and their children", "looking", overview),
   entry("why", "why a task is not moving", "looking", overviewWhy),
   entry("status", "the run's checkpoint and workers", "looking", status),
+  entry("report", "the morning: what needs you, done, cost", "looking", overviewReport),
   entry("watch", "changes as they happen", "looking", overview),
   entry("logs", "the log of a task", "looking", queueTasks),
   entry("costs", "dollars, tokens, proven tasks", "looking", models),

@@ -8,6 +8,7 @@ import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-
 import type { gatePort } from "../gate/operations.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
+import type { reportPort } from "../overview/report/report-port.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
@@ -39,6 +40,7 @@ interface Makers {
   "no route"(): Promise<Of<typeof noRoutePort>>;
   "route host"(): Promise<Of<typeof routeHostPort>>;
   template(): Promise<Of<typeof templatePort>>;
+  report(): Promise<Of<typeof reportPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -79,6 +81,7 @@ export function portsHere(settings: PortSettings): Provide {
     "no route": async () => (await import("../work/config-route.ts")).noRoute,
     "route host": async () => (await worker()).routeHost(env),
     template: async () => (await import("./templates/template-host.ts")).templateHost(cwd, env),
+    report: async () => (await import("./report-ports.ts")).reportPorts,
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {

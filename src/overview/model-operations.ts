@@ -54,13 +54,15 @@ const unasked = z.object({
 });
 type Unasked = z.output<typeof unasked>;
 
+export const SINCE = "start of the period: 2h, 7d, 22:00, 2026-11-15 or a time";
+
 export const costs = defineRunOperation({
   name: "costs",
   summary: "usage of model runs: dollars, tokens, dollars per proven and per landed task",
   access: "read",
   input: z.strictObject({
     by: z.optional(z.enum(DIMENSIONS).check(z.describe("group rows by (default: type)"))),
-    since: text("start of the period: 2h, 7d, 2026-11-15 or a time"),
+    since: text(SINCE),
     limit: count("at most this many (default: 50 rows)"),
   }),
   output: z.object({

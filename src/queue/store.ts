@@ -206,6 +206,8 @@ export interface ListQuery {
   cancelled?: boolean;
   /** Tasks of these types need a proof besides those with a `done_when`: the summaries have `unproven`. */
   asksProof?: (type: string) => boolean;
+  /** Does not open their files: `type` is null, `priority` missing. Not with `types`. */
+  unopened?: boolean;
 }
 
 /** `cancelled`: those of `failed` that a person stopped. */
@@ -225,6 +227,13 @@ export interface WorkerView {
   identity?: ProcessIdentity;
   types: string[] | null;
   note: string;
+}
+
+export interface LedgerQuery {
+  task?: string;
+  since?: string;
+  /** A line that cannot be read was left out; not called where `task` is given. */
+  onTorn?: () => void;
 }
 
 /** Lines of one file come in the order of writing; those of others may come later. */
@@ -404,7 +413,7 @@ export interface Queue {
   attemptsOf(id: string): Promise<AttemptRecord[]>;
 
   /** Ledger lines, oldest first; of one task when `task` is given. */
-  ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
+  ledger(query?: LedgerQuery): AsyncIterable<LedgerLine>;
   /** All lines, then at each further look the new ones: each once, whatever their dates. */
   followLedger(): LedgerNews;
   /** Adds a line about a model run or a landing. */

@@ -25,7 +25,7 @@ function blocks(text: string, language: string): string[] {
 function masked(text: string): string {
   return text
     .replace(
-      /\S*\/(audit|pit|crew\.org|board\.org|\.crew|\.viv\/fleet|app\/viv\.toml)\b/g,
+      /\S*\/(audit|night|pit|crew\.org|board\.org|\.crew|\.viv\/fleet|app\/viv\.toml)\b/g,
       "PATH/$1",
     )
     .replace(/\bw-[0-9a-z]+-[0-9a-z]+\b/g, "WARRANT")
@@ -70,6 +70,21 @@ describe("README.md", () => {
     const script = `${viv}\n${block}`;
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
+  });
+
+  it("shows what a report really prints", () => {
+    const block = blocks(readme, "sh").find((one) => one.includes("viv report  "));
+    const printed = blocks(readme, "text").find((one) => one.includes("Needs you"));
+    const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
+    const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), VIV_STATE: newFolder() };
+    const output = execFileSync("bash", ["-euc", `${viv}\n${block}`], { encoding: "utf8", env });
+    // Which task was the slowest, when it was, and in which part of the period it was.
+    const still = (text: string) =>
+      masked(text)
+        .replace(/^Slowest .*/m, "Slowest TASKS")
+        .replace(/\d\d:\d\d–\d\d:\d\d/g, "TIME")
+        .replace(/[·▁-█]{24}/g, "BAR");
+    expect(still(output)).toBe(still(printed ?? ""));
   });
 
   it("shows what an agent really prints", () => {

@@ -289,10 +289,18 @@ class AmountSum {
   readonly #sums = new Map<string, Amount>();
 
   add(used: Amount): void {
-    const key = JSON.stringify([used.model, used.source]);
-    const before = this.#sums.get(key);
-    const usd = used.usd === null ? null : used.usd + (before?.usd ?? 0);
-    this.#sums.set(key, { ...used, ...addTokens(before ?? NO_TOKENS, used), usd });
+    // No source has a space in it.
+    const key = used.model === null ? `${used.source}` : `${used.source} ${used.model}`;
+    const sum = this.#sums.get(key);
+    if (sum === undefined) {
+      this.#sums.set(key, { ...used });
+      return;
+    }
+    sum.input += used.input;
+    sum.output += used.output;
+    sum.cacheRead += used.cacheRead;
+    sum.cacheWrite += used.cacheWrite;
+    if (used.usd !== null) sum.usd = used.usd + (sum.usd ?? 0);
   }
 
   get list(): Amount[] {

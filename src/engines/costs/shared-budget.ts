@@ -114,6 +114,11 @@ export class SharedBudget {
     );
   }
 
+  /** By all attempts, in this run and today. */
+  get spent(): Record<"run" | "day", Spent> {
+    return this.#totals.withoutAttempt(NONE, this.#today);
+  }
+
   /** Reserved, and not spent yet. */
   get reserved(): Spent & { runs: number } {
     const { standing } = this.#reservations;
@@ -134,7 +139,7 @@ export class SharedBudget {
     const others = this.#reservations.others(own, mine);
     return {
       limits,
-      spent: this.#totals.withoutAttempt(NONE, this.#today),
+      spent: this.spent,
       reserved: this.#unspent(others),
       isAlone: others.length === 0,
       step: this.#sizes.step(isMeant) ?? this.#sizes.step(),

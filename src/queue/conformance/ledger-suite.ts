@@ -151,6 +151,16 @@ export function ledgerSuite(make: MakeHarness): void {
       ]);
     });
 
+    test("an unopened list has the same tasks, without what only their files say", async () => {
+      const store = await run().open({ durability: "fast" });
+      await store.enqueue({ id: "a", type: "x", priority: "high" });
+      await store.enqueue({ id: "b", type: "y", depends_on: ["a"] });
+      await store.claim({ worker: "w" });
+      const opened = await collect(store.list());
+      const expected = opened.map((one) => ({ ...one, type: null, priority: undefined }));
+      expect(await collect(store.list({ unopened: true }))).toEqual(expected);
+    });
+
     test("a sorted list has the oldest first, of ended tasks the newest; a limit keeps the first", async () => {
       const store = await run().open({ durability: "fast" });
       const specs = Array.from({ length: 300 }, (_, n) => ({ id: `t.${n}`, type: `t${n % 3}` }));

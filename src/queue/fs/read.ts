@@ -10,6 +10,7 @@ import type {
   Counts,
   DependencyFact,
   LedgerNews,
+  LedgerQuery,
   ListQuery,
   TaskSummary,
   TaskView,
@@ -170,7 +171,7 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       if (!stats) continue; // moved on while we were listing
       const cancelled = (state === "failed" && isCancelled(run, id)) || undefined;
       if (state === "failed" && !isWanted(query, cancelled)) continue;
-      const { task } = readTaskAt(run, path, id);
+      const { task } = query.unopened ? { task: null } : readTaskAt(run, path, id);
       const type = task?.task_type ?? null;
       if (query.types && (type === null || !query.types.includes(type))) continue;
       left--;
@@ -271,10 +272,11 @@ export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
 /** A line is in the file of its own date, so files before `since` need no look. */
 export function* ledgerLines(
   run: FsRun,
-  { task, since = "" }: { task?: string; since?: string },
+  { task, since = "", onTorn }: LedgerQuery,
 ): Generator<LedgerLine> {
   const first = since === "" ? "" : `${since.slice(0, 10)}.jsonl`;
-  const lines = task === undefined ? readLedger(run.paths.ledger, first) : linesOf(run, task);
+  const lines =
+    task === undefined ? readLedger(run.paths.ledger, first, onTorn) : linesOf(run, task);
   for (const line of lines) {
     if ((task === undefined || line.task === task) && !(line.at < since)) yield line;
   }
