@@ -104,8 +104,8 @@ function newsOfEnd(
 }
 
 /** The budget's own notices: see textOf in budget.ts. */
-const WARNING = /^\d+ % of the budget of this (run|day) are used: .*? of ([^,]+)/;
-const USED_UP = /^the budget of this (run|day) is used up(?:: .*? of ([^,]+))?/;
+const WARNING = /^\d+ % of the budget of this (run|day) are used: .*? of (.+?)(?:, |$)/;
+const USED_UP = /^the budget of this (run|day) is used up(?:: .*? of (.+?)(?:, |$))?/;
 
 function newsOfBudget({ kind, text, at }: LedgerLine): News | null {
   return kind === "notice" && typeof text === "string" ? budgetNews(text, at) : null;

@@ -63,10 +63,9 @@ export function outboxIn(folder: string) {
     locks: { intake: join(folder, ".intake.lock"), sender: join(folder, ".sender.lock") },
     /** Those that can be read, the oldest first. */
     messages: (state: MessageState) =>
-      ids(state).flatMap((id) => {
-        const message = read(state, id);
-        return message === null ? [] : [message];
-      }),
+      ids(state)
+        .flatMap((id) => read(state, id) ?? [])
+        .sort((a, b) => (timeOf(a) < timeOf(b) ? -1 : 1)),
     isFinal: (id: string) => isIn(FINAL, id),
     /** False when it is there, in whichever state. */
     enter: (message: Message): boolean => {
@@ -107,4 +106,8 @@ export function outboxIn(folder: string) {
     },
     writePace,
   };
+}
+
+function timeOf({ entered, items }: Message): string {
+  return `${items[0]?.at ?? entered} ${entered}`;
 }

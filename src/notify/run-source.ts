@@ -66,7 +66,8 @@ async function idleNews(
   now: number,
 ): Promise<News> {
   const { done, failed, review } = await store.counts();
-  const at = last ?? new Date(now).toISOString();
+  // After the end that made it so, whatever the clocks say.
+  const at = new Date(Math.max(now, last === undefined ? 0 : Date.parse(last) + 1)).toISOString();
   const sums = [
     `${done} done`,
     failed > 0 && `${failed} failed`,
