@@ -132,7 +132,7 @@ function serviceIn(
 ): NotifyService {
   const { now } = context;
   const targets = () => context.here.config?.section(notifySection) ?? [];
-  const files = outboxIn(join(folder, OUTBOX));
+  const files = outboxIn(join(folder, source ? OUTBOX.run : OUTBOX.crew));
   const intake = new Intake(files, { place, targets, now, source });
   const sender = new Sender(files, {
     ...{ targets, now, random: Math.random },

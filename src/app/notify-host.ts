@@ -12,8 +12,8 @@ import { findUp } from "../platform/files/search-up.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
 import { wardenSection } from "../warden/config.ts";
 
-/** Where the outbox of a run, a crew or a warden lies, below its folder. */
-export const OUTBOX = "outbox";
+/** Where the outbox lies, below the folder of a run, a crew or a warden. `outbox` of a crew has answers. */
+export const OUTBOX = { run: "outbox", crew: "notify", warden: "notify" } as const;
 
 export function deliverHere(context: Context, target: Target, said: Said): Promise<Attempted> {
   const { here, now } = context;
@@ -30,7 +30,8 @@ export function notifyPorts(): NotifyPorts {
         warden: wardenHere(context),
       };
       return Object.entries(places).flatMap(([of, folder]) => {
-        const files = folder === null ? null : outboxIn(join(folder, OUTBOX));
+        const files =
+          folder === null ? null : outboxIn(join(folder, OUTBOX[of as keyof typeof OUTBOX]));
         return files?.isThere() ? [{ of, files }] : [];
       });
     },

@@ -48,6 +48,8 @@ export class Intake {
   readonly #targets: () => readonly Target[];
   readonly #now: () => number;
   readonly #source: Source | null;
+  /** What happens from here on is news. */
+  readonly #begun: string;
 
   constructor(
     files: OutboxFiles,
@@ -63,6 +65,7 @@ export class Intake {
     this.#targets = options.targets;
     this.#now = options.now;
     this.#source = options.source ?? null;
+    this.#begun = new Date(options.now()).toISOString();
   }
 
   /** Reads on in the source. `isLast`: this process ends, so what is over is over. */
@@ -119,10 +122,9 @@ export class Intake {
 
   /** A target begins when it is first seen; one that is gone is forgotten. */
   #withTargets(position: Position): Position {
-    const at = new Date(this.#now()).toISOString();
     const names = this.#targets().map(({ name }) => name);
     const targets = Object.fromEntries(
-      names.map((name) => [name, position.targets[name] ?? at] as const),
+      names.map((name) => [name, position.targets[name] ?? this.#begun] as const),
     );
     if (JSON.stringify(targets) !== JSON.stringify(position.targets)) {
       this.#files.writePosition({ ...position, targets });

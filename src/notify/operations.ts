@@ -168,7 +168,7 @@ export const notifyRetry = defineOperation({
         ...{ targets, now, random: Math.random },
         deliver: (target, said) => deliver(context, target, said),
       });
-      sent += (await sender.pass()).sent;
+      sent += (await sender.pass(() => false, true)).sent;
       waiting += files.ids("new").length;
     }
     return { retried, sent, waiting };

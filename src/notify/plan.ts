@@ -28,7 +28,7 @@ export interface Batch {
 
 /**
  * What is to be sent now, and when to look again (null: when there is news). `isLast`: this process
- * ends, and another may not come soon, so no digest waits for more.
+ * ends, and another may not come soon: no digest waits for more, and one more request is made.
  */
 export function planned(
   waiting: readonly Message[],
@@ -69,7 +69,7 @@ function readyFor(
   if (due.length === 0) return { ready: [], next };
   // A time in the future is that of a clock that was set back.
   const recent = requests.filter((at) => at > now - WITHIN_MS && at <= now);
-  const allowed = MOST_REQUESTS - recent.length;
+  const allowed = Math.max(MOST_REQUESTS - recent.length, isLast ? 1 : 0);
   if (allowed <= 0) return later(Math.min(...recent) + WITHIN_MS);
   const isTogether = digestMs !== undefined || due.length > allowed;
   if (!isTogether) return { ready: due.map((one) => [one]), next };

@@ -54,7 +54,9 @@ async function stillTrue(store: Pick<Store, "show">, news: readonly News[]): Pro
   for (const one of news) {
     const isOfTask = one.subject !== undefined && !one.event.startsWith("budget");
     const view = isOfTask ? await store.show(one.subject as string).catch(() => null) : null;
-    const isOver = (one.event === "review" || one.event === "failed") && view?.state !== one.event;
+    const isState = one.event === "review" || one.event === "failed";
+    // Claimed: its end is recorded, and it is moved in a moment.
+    const isOver = isState && view !== null && ![one.event, "claimed"].includes(view.state);
     if (!isOver) kept.push({ ...one, type: one.type ?? view?.type ?? undefined });
   }
   return kept;

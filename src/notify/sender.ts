@@ -1,5 +1,6 @@
+import { isVivError } from "../base/errors.ts";
 import { isRecord } from "../base/json.ts";
-import { tryFileLock } from "../platform/files/file-lock.ts";
+import { withFileLock } from "../platform/files/file-lock.ts";
 import type { Target } from "./config.ts";
 import { type Message, type Said, saidOf } from "./message.ts";
 import type { OutboxFiles } from "./outbox-files.ts";
@@ -23,6 +24,7 @@ export interface Passed {
 const DAY_MS = 86_400_000;
 /** After so long they are removed. */
 const KEPT_MS = { sent: 7 * DAY_MS, failed: 30 * DAY_MS, unsure: 30 * DAY_MS };
+const LAST_WAIT_MS = 10_000;
 const DIED = "the process that sent it died before an answer came";
 
 /**
@@ -43,14 +45,20 @@ export class Sender {
   async pass(isOver: () => boolean = () => false, isLast = false): Promise<Passed> {
     const files = this.#files;
     if (!files.isThere()) return { sent: 0, next: null, isBusy: false };
-    const lock = await tryFileLock(files.locks.sender);
-    if (lock === null) return { sent: 0, next: null, isBusy: true };
     try {
-      this.#recover();
-      this.#prune();
-      return await this.#sendDue(isOver, isLast);
-    } finally {
-      lock.release();
+      // The last one waits: what was entered just now may be too late for the process that sends.
+      return await withFileLock(
+        files.locks.sender,
+        () => {
+          this.#recover();
+          this.#prune();
+          return this.#sendDue(isOver, isLast);
+        },
+        { waitMs: isLast ? LAST_WAIT_MS : 0 },
+      );
+    } catch (error) {
+      if (!isVivError(error, "LOCKED")) throw error;
+      return { sent: 0, next: null, isBusy: true };
     }
   }
 
