@@ -16,6 +16,7 @@ import type { Store } from "../queue/store.ts";
 import { wardenFilesIn } from "../warden/warden-files.ts";
 import type { WardenEvent } from "../warden/warden-host.ts";
 import { isDrained } from "../work/drained.ts";
+import { WORK_SITE } from "../work/host.ts";
 import type { WorkEvent } from "../work/operations/work.ts";
 import { deliverHere, OUTBOX } from "./notify-host.ts";
 import { accountNews, executedNews, memberBudgetNews, parkedNews } from "./notify-news.ts";
@@ -38,30 +39,31 @@ export async function notifyBeside(
 ): Promise<Beside> {
   const room = ROOMS[command] ?? "none";
   const services = new Map<string, NotifyService>();
-  const serve = (folder: string, place: string, source?: ReturnType<typeof runSource>) => {
-    const known = services.get(folder);
+  const serve = (outbox: string, place: string, source?: ReturnType<typeof runSource>) => {
+    const known = services.get(outbox);
     if (known !== undefined) return known;
-    const made = serviceIn(context, folder, place, onError, source);
-    services.set(folder, made);
+    const made = serviceIn(context, outbox, place, onError, source);
+    services.set(outbox, made);
     return made;
   };
-  if (store !== null) {
+  const ofRun = store && join(store.folder, store.extension(WORK_SITE) ? OUTBOX.pit : OUTBOX.run);
+  if (store !== null && ofRun !== null) {
     guard(store.folder, "strict"); // handlers write there, too
     const source = runSource(store, () => isDrained(store, null), context.now);
-    await serve(store.folder, store.runId, source).ready;
+    await serve(ofRun, store.runId, source).ready;
   }
   let crewState: string | null = null;
   let wardenState: string | null = null;
-  const enterAll = (folder: string, place: string, news: readonly News[]) => {
-    for (const one of news) serve(folder, place).enter(one);
+  const enterAll = (outbox: string, place: string, news: readonly News[]) => {
+    for (const one of news) serve(outbox, place).enter(one);
   };
   const now = () => new Date(context.now()).toISOString();
 
   const hearWork = async (event: WorkEvent) => {
-    if (event.kind !== "held" || store === null) return;
+    if (event.kind !== "held" || store === null || ofRun === null) return;
     const used = event.reasons.flatMap((text) => budgetNews(text, now()) ?? []);
     const { all } = await accountsInUse(context);
-    enterAll(store.folder, store.runId, [...used.map(newsOf), ...all.flatMap(accountNews)]);
+    enterAll(ofRun, store.runId, [...used.map(newsOf), ...all.flatMap(accountNews)]);
   };
   const hearCrew = async (event: CrewEvent) => {
     if (event.kind === "up") crewState = event.state;
@@ -72,8 +74,9 @@ export async function notifyBeside(
       if (event.note.endsWith("are used up")) news.push(memberBudgetNews(event, now()));
       news.push(...(await context.use(accountsPort)).list().flatMap(accountNews));
     }
-    enterAll(crewState, place, news);
-    if (event.kind === "up") serve(crewState, place);
+    const outbox = join(crewState, OUTBOX.crew);
+    enterAll(outbox, place, news);
+    if (event.kind === "up") serve(outbox, place);
   };
   const hearWarden = async (event: WardenEvent) => {
     if (event.kind === "up") wardenState = event.state;
@@ -82,8 +85,9 @@ export async function notifyBeside(
     // From the receipts, which last: also those that no process was there to tell of.
     const receipts = wardenFilesIn(wardenState).receipts(context.now() - TOLD_LATE_MS);
     const executed = receipts.filter(({ verdict }) => verdict === "executed");
-    enterAll(wardenState, "warden", executed.map(executedNews));
-    serve(wardenState, "warden");
+    const outbox = join(wardenState, OUTBOX.warden);
+    serve(outbox, "warden");
+    enterAll(outbox, "warden", executed.map(executedNews));
   };
 
   const hearing: Partial<Record<string, (event: never) => Promise<void>>> = {
@@ -125,14 +129,14 @@ const TOLD_LATE_MS = 86_400_000;
 
 function serviceIn(
   context: Context,
-  folder: string,
+  outbox: string,
   place: string,
   onError: (message: string) => void,
   source?: Source & { onNews(act: () => void): () => void },
 ): NotifyService {
   const { now } = context;
   const targets = () => context.here.config?.section(notifySection) ?? [];
-  const files = outboxIn(join(folder, source ? OUTBOX.run : OUTBOX.crew));
+  const files = outboxIn(outbox);
   const intake = new Intake(files, { place, targets, now, source });
   const sender = new Sender(files, {
     ...{ targets, now, random: Math.random },

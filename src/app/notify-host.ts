@@ -12,8 +12,8 @@ import { findUp } from "../platform/files/search-up.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
 import { wardenSection } from "../warden/config.ts";
 
-/** Where the outbox lies, below the folder of a run, a crew or a warden. `outbox` of a crew has answers. */
-export const OUTBOX = { run: "outbox", crew: "notify", warden: "notify" } as const;
+/** Where the outbox lies, below the folder of each. A crew's `outbox` has its answers. */
+export const OUTBOX = { run: "outbox", pit: "record/outbox", crew: "notify", warden: "notify" };
 
 export function deliverHere(context: Context, target: Target, said: Said): Promise<Attempted> {
   const { here, now } = context;
@@ -24,14 +24,15 @@ export function notifyPorts(): NotifyPorts {
   return {
     deliver: deliverHere,
     outboxes: async (context) => {
-      const places = {
-        run: await runHere(context),
-        crew: crewHere(context),
-        warden: wardenHere(context),
-      };
-      return Object.entries(places).flatMap(([of, folder]) => {
-        const files =
-          folder === null ? null : outboxIn(join(folder, OUTBOX[of as keyof typeof OUTBOX]));
+      const run = await runHere(context);
+      const places: [string, string | null, string][] = [
+        ["run", run, OUTBOX.run],
+        ["run", run, OUTBOX.pit],
+        ["crew", crewHere(context), OUTBOX.crew],
+        ["warden", wardenHere(context), OUTBOX.warden],
+      ];
+      return places.flatMap(([of, folder, name]) => {
+        const files = folder === null ? null : outboxIn(join(folder, name));
         return files?.isThere() ? [{ of, files }] : [];
       });
     },

@@ -1,4 +1,5 @@
 import { growingPause, withJitter } from "../base/growing-pause.ts";
+import { counted } from "../base/text.ts";
 import type { Target } from "./config.ts";
 import type { Message } from "./message.ts";
 import { quietUntil } from "./quiet.ts";
@@ -114,7 +115,7 @@ export function afterTry(
   if (attempted.kind !== "again") {
     return ended(attempted.kind === "refused" ? "failed" : "unsure", reason);
   }
-  if (tries >= MOST_TRIES) return ended("failed", `${tries} tries: ${reason}`);
+  if (tries >= MOST_TRIES) return ended("failed", `${counted(tries, "try")}: ${reason}`);
   const pause = withJitter(growingPause(tries, BACKOFF), random);
   const until = now + Math.max(pause, Math.min(attempted.waitMs ?? 0, LONGEST_WAIT_MS));
   const due = new Date(until).toISOString();
