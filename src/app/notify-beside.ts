@@ -18,8 +18,9 @@ import type { WardenEvent } from "../warden/warden-host.ts";
 import { isDrained } from "../work/drained.ts";
 import { WORK_SITE } from "../work/host.ts";
 import type { WorkEvent } from "../work/operations/work.ts";
-import { deliverHere, OUTBOX } from "./notify-host.ts";
+import { deliverHere } from "./notify-host.ts";
 import { accountNews, executedNews, memberBudgetNews, parkedNews } from "./notify-news.ts";
+import { OUTBOX } from "./outbox-places.ts";
 
 export interface Beside {
   /** An event of the stream that runs. */

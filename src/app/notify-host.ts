@@ -11,9 +11,8 @@ import { type Context, runPathPort } from "../operation/operation.ts";
 import { findUp } from "../platform/files/search-up.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
 import { wardenSection } from "../warden/config.ts";
-
-/** Where the outbox lies, below the folder of each. A crew's `outbox` has its answers. */
-export const OUTBOX = { run: "outbox", pit: "record/outbox", crew: "notify", warden: "notify" };
+import { OUTBOX } from "./outbox-places.ts";
+import { requesterTargets } from "./warden-outbox.ts";
 
 export function deliverHere(context: Context, target: Target, said: Said): Promise<Attempted> {
   const { here, now } = context;
@@ -23,6 +22,7 @@ export function deliverHere(context: Context, target: Target, said: Said): Promi
 export function notifyPorts(): NotifyPorts {
   return {
     deliver: deliverHere,
+    moreTargets: ({ here }) => requesterTargets(here.config?.section(wardenSection) ?? {}),
     outboxes: async (context) => {
       const run = await runHere(context);
       const places: [string, string | null, string][] = [

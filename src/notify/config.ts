@@ -26,6 +26,8 @@ export interface Target {
   quiet?: Quiet;
   digestMs?: number;
   way: Way;
+  /** Its messages are sent one by one, as they are: those of the warden's hook and webhook. */
+  isWhole?: boolean;
 }
 
 const WAYS = ["command", "webhook", "slack", "telegram", "ntfy", "desktop"] as const;

@@ -48,8 +48,8 @@ export class Intake {
   readonly #targets: () => readonly Target[];
   readonly #now: () => number;
   readonly #source: Source | null;
-  /** What happens from here on is news. */
-  readonly #begun: string;
+  /** For the first look: what happened since is news. */
+  #begun: string | null;
 
   constructor(
     files: OutboxFiles,
@@ -122,9 +122,11 @@ export class Intake {
 
   /** A target begins when it is first seen; one that is gone is forgotten. */
   #withTargets(position: Position): Position {
+    const at = this.#begun ?? new Date(this.#now()).toISOString();
+    this.#begun = null;
     const names = this.#targets().map(({ name }) => name);
     const targets = Object.fromEntries(
-      names.map((name) => [name, position.targets[name] ?? this.#begun] as const),
+      names.map((name) => [name, position.targets[name] ?? at] as const),
     );
     if (JSON.stringify(targets) !== JSON.stringify(position.targets)) {
       this.#files.writePosition({ ...position, targets });

@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { oneLine } from "../base/text.ts";
-import { type News, NOTIFY_EVENTS } from "./news.ts";
+import type { News } from "./news.ts";
 
 /**
  * A message to one target, and its states: a folder each, below the outbox.
@@ -15,7 +15,7 @@ export type MessageState = (typeof MESSAGE_STATES)[number];
 
 const item = z.object({
   fact: z.string(),
-  event: z.enum(NOTIFY_EVENTS),
+  event: z.string(),
   at: z.string(),
   subject: z.optional(z.string()),
   type: z.optional(z.string()),
@@ -42,6 +42,8 @@ const messageShape = z.object({
   reason: z.optional(z.string()),
   /** What became of it: written before it leaves `sending`. */
   end: z.optional(z.object({ state: z.enum(MESSAGE_STATES), at: z.string() })),
+  /** What a program of the warden's gets instead of the items. */
+  whole: z.optional(z.unknown()),
   /** It was sent in one with this message. */
   with: z.optional(z.string()),
 });
@@ -58,18 +60,21 @@ export function parseMessage(text: string, id: string): Message | null {
   }
 }
 
+/** News, or what else a message may be about. */
+type Told = Omit<News, "event"> & { event: string };
+
 /** The most that one message lists. */
 export const MOST_ITEMS = 20;
 
 export function newMessage(
   about: Pick<Message, "id" | "target" | "place" | "entered">,
-  news: readonly News[],
+  news: readonly Told[],
 ): Message {
   const items = news.slice(0, MOST_ITEMS).map(({ also: _, ...one }) => one);
   return { ...about, items, counts: countsOf(news), tries: 0 };
 }
 
-function countsOf(news: readonly Pick<News, "event">[]): Record<string, number> {
+function countsOf(news: readonly { event: string }[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const { event } of news) counts[event] = (counts[event] ?? 0) + 1;
   return counts;
@@ -85,6 +90,8 @@ export interface Said {
   items: Item[];
   counts: Record<string, number>;
   total: number;
+  /** Sent as it is. */
+  whole?: unknown;
 }
 
 const MAX_TITLE = 120;
@@ -106,7 +113,7 @@ export function saidOf(messages: readonly Message[], prefix: string | undefined)
   return {
     ...{ id: first.id, place: first.place, event: isOne ? only.event : "digest" },
     title: oneLine(`${prefix ?? "viv"} ${first.place}: ${what}`, MAX_TITLE),
-    ...{ items: all.slice(0, MOST_ITEMS), counts, total },
+    ...{ items: all.slice(0, MOST_ITEMS), counts, total, whole: first.whole },
   };
 }
 

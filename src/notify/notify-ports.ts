@@ -8,6 +8,8 @@ import type { Attempted } from "./plan.ts";
 export interface NotifyPorts {
   /** The outboxes that there are: of the run, the crew and the warden that are meant here. */
   outboxes(context: Context): Promise<{ of: string; files: OutboxFiles }[]>;
+  /** Those of the warden, which no `[[notify]]` names. */
+  moreTargets(context: Context): Target[];
   deliver(context: Context, target: Target, said: Said): Promise<Attempted>;
 }
 

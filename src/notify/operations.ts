@@ -48,10 +48,11 @@ export const notifyLs = defineOperation({
   output: lsOutput,
   async run(context) {
     const targets = targetsOf(context);
-    const { outboxes } = await context.use(notifyPort);
+    const { outboxes, moreTargets } = await context.use(notifyPort);
+    const known = [...targets, ...moreTargets(context)];
     const all = (await outboxes(context)).flatMap(({ of, files }) =>
       MESSAGE_STATES.flatMap((state) =>
-        files.messages(state).map((one) => viewOf(one, state, of, targets)),
+        files.messages(state).map((one) => viewOf(one, state, of, known)),
       ),
     );
     const sent = all.filter(({ state }) => state === "sent");
@@ -150,7 +151,7 @@ export const notifyRetry = defineOperation({
   input: z.strictObject({ ids: list("ids of messages (default: all that failed)") }),
   output: retryOutput,
   async run(context, { ids = [] }) {
-    const { outboxes, deliver } = await context.use(notifyPort);
+    const { outboxes, deliver, moreTargets } = await context.use(notifyPort);
     const all = await outboxes(context);
     const lost = ids.filter((id) => !all.some(({ files }) => stateOf(files, id) !== null));
     if (lost.length > 0) {
@@ -163,7 +164,7 @@ export const notifyRetry = defineOperation({
     for (const { files } of all) {
       retried.push(...(await again(files, ids)));
       const { now } = context;
-      const targets = () => targetsOf(context);
+      const targets = () => [...targetsOf(context), ...moreTargets(context)];
       const sender = new Sender(files, {
         ...{ targets, now, random: Math.random },
         deliver: (target, said) => deliver(context, target, said),

@@ -13,7 +13,8 @@ import { mkdirSync, removeSync, renameSync } from "../platform/files/beneath.ts"
 import { listed, readSmall } from "../platform/files/state-files.ts";
 import { MESSAGE_STATES, type Message, type MessageState, parseMessage } from "./message.ts";
 
-const MAX_BYTES = 256 * 1024;
+/** A receipt of the warden has whole screens in it. */
+const MAX_BYTES = 4 * 1024 * 1024;
 const MAX_STATE_BYTES = 16 * 1024 * 1024;
 /** Final states: a message of the same name is never sent again. */
 const FINAL = ["sent", "failed", "unsure"] as const;

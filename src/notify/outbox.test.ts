@@ -19,9 +19,12 @@ const target = (more: Partial<Target> = {}): Target => ({
 });
 
 /** One process with an outbox: what it delivers is in `said`. */
-function processOn(folder: string, options: { store?: Store; targets?: Target[] } = {}) {
-  const { store, targets = [target()] } = options;
-  const clock = { now: Date.now() };
+function processOn(
+  folder: string,
+  options: { store?: Store; targets?: Target[]; now?: number } = {},
+) {
+  const { store, targets = [target()], now: begun = Date.now() } = options;
+  const clock = { now: begun };
   const said: Said[] = [];
   const answers: Attempted[] = [];
   const files = outboxIn(join(folder, "outbox"));
@@ -88,8 +91,8 @@ describe("an outbox", () => {
     const { store, path } = await newRun();
     await processOn(path, { store }).intake.take();
     await review(store, "a");
-    const both = processOn(path, { store, targets: [target(), target({ name: "new" })] });
-    both.clock.now = Date.now() + 1;
+    const targets = [target(), target({ name: "new" })];
+    const both = processOn(path, { store, targets, now: Date.now() + 1 });
     await both.intake.take();
     const told = both.files.messages("new").map(({ target, items }) => [target, items[0]?.event]);
     expect(told.sort()).toEqual([

@@ -51,7 +51,7 @@ export function planned(
 }
 
 function readyFor(
-  { quiet, digestMs }: Target,
+  { quiet, digestMs, isWhole }: Target,
   own: readonly Message[],
   { requests, until = 0 }: Pace,
   now: number,
@@ -68,6 +68,7 @@ function readyFor(
   const due = own.filter((one) => timeOf(one.due) <= now);
   const next = soonest(own.filter((one) => !due.includes(one)).map((one) => timeOf(one.due)));
   if (due.length === 0) return { ready: [], next };
+  if (isWhole) return { ready: due.map((one) => [one]), next };
   // A time in the future is that of a clock that was set back.
   const recent = requests.filter((at) => at > now - WITHIN_MS && at <= now);
   const allowed = Math.max(MOST_REQUESTS - recent.length, isLast ? 1 : 0);

@@ -18,7 +18,8 @@ const NTFY_MOST_BYTES = 3_900;
 const DESKTOP_MOST = 400;
 
 /** As a program gets it, and a webhook. */
-export function payloadOf(said: Said): Record<string, unknown> {
+export function payloadOf(said: Said): unknown {
+  if (said.whole !== undefined) return said.whole;
   const { id, event, place, title, total, counts, items } = said;
   const events = items.map(({ fact: _, ...one }) => one);
   return { id, event, run: place, title, text: textOf(said), total, counts, events };
