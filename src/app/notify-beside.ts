@@ -40,6 +40,7 @@ export async function notifyBeside(
 ): Promise<Beside> {
   const room = ROOMS[command] ?? "none";
   const services = new Map<string, NotifyService>();
+  const underWay = new Set<Promise<unknown>>();
   const serve = (outbox: string, place: string, source?: ReturnType<typeof runSource>) => {
     const known = services.get(outbox);
     if (known !== undefined) return known;
@@ -96,14 +97,22 @@ export async function notifyBeside(
   };
   return {
     hear: (event) => {
-      // Those of `viv up` carry their room.
-      const { of, event: inner } = event as { of?: Room; event?: unknown };
-      const heard = hearing[of ?? room]?.((of === undefined ? event : inner) as never);
-      heard?.catch((error: unknown) => onError(`a notification is lost: ${messageOf(error)}`));
+      // Those of `viv up` are wrapped, with their room.
+      const { of, event: inner } = event as { of: Room; event: unknown };
+      const heard =
+        command === "up" ? hearing[of]?.(inner as never) : hearing[room]?.(event as never);
+      if (heard === undefined) return;
+      const over: Promise<unknown> = heard
+        .catch((error: unknown) => onError(`a notification is lost: ${messageOf(error)}`))
+        .finally(() => underWay.delete(over));
+      underWay.add(over);
     },
     stop: async () => {
-      const all = Promise.all([...services.values()].map((one) => one.stop()));
-      await Promise.race([all, aborted(context.urgent)]);
+      const end = async () => {
+        await Promise.all(underWay);
+        await Promise.all([...services.values()].map((one) => one.stop()));
+      };
+      await Promise.race([end(), aborted(context.urgent)]);
     },
   };
 }

@@ -15,8 +15,8 @@ export interface NotifyService {
 }
 
 export interface ServiceOptions {
-  intake: Intake;
-  sender: Sender;
+  intake: Pick<Intake, "take" | "enter">;
+  sender: Pick<Sender, "pass">;
   now(): number;
   /** Has something to say when there may be news; returns what ends that. */
   watch?: (act: () => void) => () => void;
