@@ -11,6 +11,7 @@ const init = () => import("./init.ts");
 const merge = () => import("../merge/cli.ts");
 const mergeDiff = () => import("../merge/diff-cli.ts");
 const models = () => import("../overview/model-cli.ts");
+const notify = () => import("../notify/cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
 const overviewReport = () => import("../overview/report/report-cli.ts");
@@ -92,6 +93,9 @@ const commands: readonly CatalogEntry[] = [
   entry("engines", "installed engines; dry runs", "care", models),
   entry("accounts", "state of each account; open, close", "care", engines),
   entry("gate", "slots for engines: holders and queue", "care", gate),
+  entry("notify ls", "targets of notifications; messages and their states", "looking", notify),
+  entry("notify test", "send a test message", "care", notify),
+  entry("notify retry", "send failed messages again", "care", notify),
   entry("workspaces", "folders of tasks; gc removes landed ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
   entry("pause", "claim nothing more in this run", "care", queueMaintenance),
@@ -114,6 +118,7 @@ const families: Catalog["families"] = {
   warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
   dog: { summary: "the warden's dogs: status, pool, dances, warrants", group: "looking" },
   warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },
+  notify: { summary: "notifications: ls, test, retry", group: "care" },
   pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
 };
 

@@ -3,12 +3,14 @@ import { EXIT_STATUS, isVivError, VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { isRecord } from "../base/json.ts";
 import { suggest } from "../base/names.ts";
+import { notifySection } from "../notify/config.ts";
 import { type CatalogEntry, familyOf, findCommand, firstWords } from "../operation/catalog.ts";
 import type { Command, StreamView, Values } from "../operation/command.ts";
 import { type Flag, flagsOf, parseFlags, useFlags } from "../operation/flags.ts";
 import type { Io } from "../operation/io.ts";
-import { type Context, isStream, type Stream } from "../operation/operation.ts";
+import { type Context, isStream, type Operation, type Stream } from "../operation/operation.ts";
 import { plain, screened, termFor } from "../operation/term.ts";
+import { storePort } from "../queue/operation.ts";
 import { CATALOG } from "./catalog.ts";
 import { findConfig, findRun } from "./find-run.ts";
 import {
@@ -189,8 +191,13 @@ async function runCommand(
       // Also without a terminal: on a mistyped path tasks and workers would wait for ever.
       const created = opened?.isNew && !op.name.endsWith("init") ? opened.location : undefined;
       if (created !== undefined) io.stderr.write(`viv: created run ${plain(created)}\n`);
-      if (isStream(op)) return streamed(command, op, context, data, io, json === true);
-      const result = await op.run(context, data);
+      const beside = await besideIt(op, context, warn);
+      const stop = () => beside?.stop();
+      if (isStream(op)) {
+        const hear = beside?.hear;
+        return streamed(command, op, context, data, io, json === true, hear).finally(stop);
+      }
+      const result = await op.run(context, data).finally(stop);
       return created === undefined || !isRecord(result)
         ? result
         : { ...result, created_run: created };
@@ -200,6 +207,20 @@ async function runCommand(
   }
   if (isStream(op)) return command.exit?.(output, io, input) ?? 0;
   return show(command, withWarnings(output, warnings), input, io, json === true);
+}
+
+/** Commands whose news is told while they run. */
+const NOTIFIES: ReadonlySet<string> = new Set([
+  ...["work", "up", "crew up", "keeper up", "warden up", "merge", "sync", "pr"],
+]);
+
+/** Notifications, where viv.toml asks for some. */
+async function besideIt(op: Operation, context: Context, warn: (sentence: string) => void) {
+  const { config } = context.here;
+  if (!NOTIFIES.has(op.name) || !config?.section(notifySection).length) return null;
+  const { notifyBeside } = await import("./notify-beside.ts");
+  const store = op.access === undefined ? null : await context.use(storePort);
+  return notifyBeside(op.name, context, store, warn);
 }
 
 async function askedFor(
@@ -238,6 +259,7 @@ async function streamed(
   input: Values,
   io: CliIo,
   json: boolean,
+  hear?: (event: unknown) => void,
 ): Promise<unknown> {
   if (op.drains) io.hearUrgent();
   const view: StreamView = json
@@ -251,6 +273,7 @@ async function streamed(
     const events = op.stream(context, input);
     for (;;) {
       const { value, done } = await events.next();
+      if (!done) hear?.(value);
       write(done ? view.end?.(value) : view.event(value));
       if (done) return value;
     }

@@ -6,6 +6,7 @@ import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
+import type { notifyPort } from "../notify/notify-ports.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
@@ -36,6 +37,7 @@ interface Makers {
   engines(): Promise<Of<typeof enginesPort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
+  notify(): Promise<Of<typeof notifyPort>>;
   program(): Promise<Of<typeof programPort>>;
   "no route"(): Promise<Of<typeof noRoutePort>>;
   "route host"(): Promise<Of<typeof routeHostPort>>;
@@ -77,6 +79,7 @@ export function portsHere(settings: PortSettings): Provide {
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
+    notify: async () => (await import("./notify-host.ts")).notifyPorts(),
     program: async () => program,
     "no route": async () => (await import("../work/config-route.ts")).noRoute,
     "route host": async () => (await worker()).routeHost(env),

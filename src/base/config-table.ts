@@ -103,14 +103,23 @@ export class ConfigTable {
   readonly #asked = new Set<string>();
   readonly #tables = new Map<string, ConfigTable>();
 
-  constructor(values: Record<string, unknown>, path: readonly string[], notes: Notes) {
+  readonly #isItem: boolean;
+
+  constructor(
+    values: Record<string, unknown>,
+    path: readonly string[],
+    notes: Notes,
+    isItem = false,
+  ) {
     this.#values = values;
     this.#path = path;
     this.#notes = notes;
+    this.#isItem = isItem;
   }
 
-  /** As it is written in the file: `[handlers.implement]`. */
+  /** As it is written in the file: `[handlers.implement]`, and `[[notify]]` for one of a list. */
   get title(): string {
+    if (this.#isItem) return `[[${this.#path.slice(0, -1).join(".")}]]`;
     const keys = this.#path.map((key) => (/^[\w-]+$/.test(key) ? key : shown(key)));
     return `[${keys.join(".")}]`;
   }
@@ -175,6 +184,18 @@ export class ConfigTable {
       outer?.note([name], `${shown(name)} is not a table; ${outer.title} must hold ${example}`);
       return [];
     });
+  }
+
+  /** The tables of a list of tables, `[[key]]`. */
+  items(key: string): ConfigTable[] {
+    const list = this.get(key);
+    if (list === undefined) return [];
+    if (!Array.isArray(list) || !list.every(isTable)) {
+      this.note([key], `${key} must be a list of tables, each with the head [[${key}]]`);
+      return [];
+    }
+    const path = (i: number) => [...this.#path, key, String(i)];
+    return list.map((values, i) => new ConfigTable(values, path(i), this.#notes, true));
   }
 
   /** Notes a mistake at a key, at an item of its list, or at the table itself. */

@@ -239,7 +239,14 @@ export interface LedgerQuery {
 /** Lines of one file come in the order of writing; those of others may come later. */
 export interface LedgerNews {
   news(): AsyncIterable<{ line: LedgerLine; file: string; offset: number }>;
+  /** Where the next look begins: for going on in another process. */
+  position(): LedgerPosition;
+  /** Calls back when there may be news; several at once are one call. Returns what ends that. */
+  onNews(act: () => void): () => void;
 }
+
+/** How much of each file of the ledger is read, in bytes. */
+export type LedgerPosition = Record<string, number>;
 
 export interface WatchOptions {
   signal?: AbortSignal;
@@ -414,8 +421,11 @@ export interface Queue {
 
   /** Ledger lines, oldest first; of one task when `task` is given. */
   ledger(query?: LedgerQuery): AsyncIterable<LedgerLine>;
-  /** All lines, then at each further look the new ones: each once, whatever their dates. */
-  followLedger(): LedgerNews;
+  /**
+   * All lines, then at each further look the new ones: each once, whatever their dates. `from`: the
+   * lines after that position, or after the present end.
+   */
+  followLedger(options?: { from?: LedgerPosition | "end" }): LedgerNews;
   /** Adds a line about a model run or a landing. */
   append(line: Omit<LedgerLine, "at"> & { event: ToldEvent }): Promise<void>;
 

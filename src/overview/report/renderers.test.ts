@@ -17,6 +17,7 @@ const COUNTS = {
   review: 0,
   done: 0,
   failed: 0,
+  cancelled: 0,
   quarantined: 0,
 };
 

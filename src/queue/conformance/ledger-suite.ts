@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { LedgerNews, LedgerPosition } from "../store.ts";
 import { claimOne, collect, ledgerOf, type MakeHarness, refOf, useRun } from "./harness.ts";
 
 export function ledgerSuite(make: MakeHarness): void {
@@ -93,6 +94,37 @@ export function ledgerSuite(make: MakeHarness): void {
       const lines = await collect(store.ledger({ since }));
       expect(lines.map(({ task }) => task)).toEqual(["d2", "d3"]);
       expect((await ledgerOf(store)).map(({ task }) => task)).toEqual(["d0", "d1", "d2", "d3"]);
+    });
+  });
+
+  describe("a follower of the ledger", () => {
+    const run = useRun(make);
+
+    test("begins at the end, or goes on where another one stopped", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const fromEnd = store.followLedger({ from: "end" });
+      const tasksOf = async (news: LedgerNews) =>
+        (await collect(news.news())).map(({ line }) => line.task);
+      expect(await tasksOf(fromEnd)).toEqual([]);
+      await store.enqueue({ id: "b", type: "t" });
+      expect(await tasksOf(fromEnd)).toEqual(["b"]);
+      const position = JSON.parse(JSON.stringify(fromEnd.position())) as LedgerPosition;
+      run().clock.advance(86_400_000);
+      await store.enqueue({ id: "c", type: "t" });
+      expect(await tasksOf(store.followLedger({ from: position }))).toEqual(["c"]);
+    });
+
+    test("is told of news", async () => {
+      const store = await run().open();
+      const told = new Promise<void>((resolve) => {
+        const stop = store.followLedger({ from: "end" }).onNews(() => {
+          stop();
+          resolve();
+        });
+      });
+      await store.enqueue({ id: "a", type: "t" });
+      await told;
     });
   });
 

@@ -127,7 +127,7 @@ export function fsStore(run: FsRun): S.Store {
     async *ledger(query = {}) {
       yield* read.ledgerLines(run, query);
     },
-    followLedger: () => read.followLedger(run),
+    followLedger: (options) => read.followLedger(run, options),
     append: call(recordTold),
     log: (id, options = {}) => readLog(run, id, options),
     proof: call(readProof),

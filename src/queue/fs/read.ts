@@ -2,6 +2,7 @@ import { opendirSync, type Stats } from "node:fs";
 import { isVivError } from "../../base/errors.ts";
 import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
+import { watchPaths } from "../../platform/files/watch.ts";
 import { type AttemptRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
 import { isHandedIn, WAITS_FOR_PROOF, whyUnproven } from "../proof-state.ts";
@@ -10,6 +11,7 @@ import type {
   Counts,
   DependencyFact,
   LedgerNews,
+  LedgerPosition,
   LedgerQuery,
   ListQuery,
   TaskSummary,
@@ -286,11 +288,21 @@ function linesOf(run: FsRun, task: string): Generator<LedgerLine> {
   return linesAbout(run.paths.ledger, `"task":${JSON.stringify(task)}`);
 }
 
-export function followLedger(run: FsRun): LedgerNews {
-  const follower = new LedgerFollower(run.paths.ledger);
+export function followLedger(
+  run: FsRun,
+  { from = {} }: { from?: LedgerPosition | "end" } = {},
+): LedgerNews {
+  const { ledger } = run.paths;
+  const follower = new LedgerFollower(ledger, from === "end" ? [] : Object.entries(from));
+  if (from === "end") follower.skipPast();
   return {
     async *news() {
       yield* follower.lines();
     },
+    position: () => follower.position,
+    onNews: (act) => watchPaths([ledger], act, LEDGER_WATCH),
   };
 }
+
+/** A line is no news within half a second; and a lost notification costs a minute. */
+const LEDGER_WATCH = { settleMs: 500, rescanMs: 60_000, isBackground: true };
