@@ -6,6 +6,7 @@ const board = () => import("../board/cli.ts");
 const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
+const forge = () => import("../merge/forge/cli.ts");
 const gate = () => import("../gate/cli.ts");
 const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
@@ -23,6 +24,7 @@ const work = () => import("../work/cli.ts");
 const commands: readonly CatalogEntry[] = [
   entry("init", "create a run and use it in this folder", "tasks", queueMaintenance),
   entry("enqueue", "add a task, or a stream of them", "tasks", queueTasks),
+  entry("import", "make tasks of a forge's issues", "tasks", forge),
   entry("pit init", "create a pit", "tasks", pit),
   entry("pit toss", "toss food into a pit", "tasks", pit),
   entry("pit status", "claims, and food that is stuck", "looking", pit),
@@ -41,6 +43,8 @@ const commands: readonly CatalogEntry[] = [
   entry("retry", "requeue a failed task", "tasks", queueTasks),
   entry("approve", "accept a task in review", "tasks", queueTasks),
   entry("reject", "send a task in review back", "tasks", queueTasks),
+  entry("pr", "push a done task's branch, open a pull request", "tasks", forge),
+  entry("sync", "read back pull requests: merged, closed, red, comments", "tasks", forge),
   entry("crew up", "start the crew of a manifest", "workers", crew),
   entry("crew ps", "state of each member", "looking", crew),
   entry("crew tick", "run one tick now and follow it", "workers", crew),

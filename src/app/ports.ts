@@ -6,6 +6,7 @@ import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
+import type { forgePort } from "../merge/forge/forge.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { Store } from "../queue/store.ts";
@@ -21,6 +22,7 @@ interface Makers {
   board(): Promise<Of<typeof boardPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
+  forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
   program(): Promise<Of<typeof programPort>>;
@@ -53,6 +55,7 @@ export function portsHere(settings: PortSettings): Provide {
     },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
+    forge: async () => (await import("./forge-host.ts")).forgeHost(env, machine?.clock.now),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
     program: async () => program,
     up: async () => (await import("./up-host.ts")).upHost(),

@@ -37,6 +37,9 @@ export const LEDGER_EVENTS = [
   "step", // an action of a model run: see usage.ts
   "usage", // tokens and money of an attempt's model runs
   "reserved", // the possible cost of an attempt's next step, out of a budget that it shares
+  "landed", // its commits are in their target
+  "pr_opened", // a pull request for its branch
+  "pr_closed", // without a merge
   "quarantined",
   "repaired",
   "worker_started",

@@ -304,6 +304,9 @@ export function extensionKey<T>(name: string): ExtensionKey<T> {
   return { name };
 }
 
+/** Lines that others than the store write. */
+export type AppendedEvent = "step" | "usage" | "reserved" | "landed" | "pr_opened" | "pr_closed";
+
 /** Only a store writes task state. Every method checks names before it touches anything. */
 export interface Queue {
   readonly runId: string;
@@ -355,8 +358,11 @@ export interface Queue {
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
   /** All lines, then at each further look the new ones: each once, whatever their dates. */
   followLedger(): LedgerNews;
-  /** Adds a line about a model run: an action (`step`), its use (`usage`) or a plan (`reserved`). */
-  append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" }): Promise<void>;
+  /**
+   * Adds a line about a model run: an action (`step`), its use (`usage`) or a plan (`reserved`); or
+   * about the way of done work to its target.
+   */
+  append(line: Omit<LedgerLine, "at"> & { event: AppendedEvent }): Promise<void>;
 
   /** True when there may be a task to claim; false after the time-out or the signal. */
   waitForWork(options: WaitOptions): Promise<boolean>;

@@ -131,10 +131,10 @@ export function isNewLedger(run: FsRun): boolean {
 /** There are hundreds of steps, and they may be lost; usage may not. */
 export function recordModelLine(run: FsRun, line: NewLine): void {
   const at = nowIso(run);
-  if (line.event === "usage") record(run, line, run.durability === "safe");
+  if (line.event === "step") run.ledger.appendSoon(at, JSON.stringify({ at, ...line }), false);
   // Others read it at once; after a power cut no run spends.
   else if (line.event === "reserved") record(run, line);
-  else run.ledger.appendSoon(at, JSON.stringify({ at, ...line }), false);
+  else record(run, line, run.durability === "safe");
 }
 
 /** One write for all: on a full disk, some of them. */
