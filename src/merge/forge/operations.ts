@@ -4,7 +4,7 @@ import { count, flag, list, text } from "../../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
-import { LANDING_STATES, type Landing } from "../landing.ts";
+import { LANDING_STATES, type Landing, readLanding } from "../landing.ts";
 import { FORGES, forgePort } from "./forge.ts";
 
 /** A task, where its branch is on its way, and its pull request. */
@@ -32,7 +32,7 @@ async function forgeContext({ store, use, here }: RunContext) {
   return { store, host: await use(forgePort), config: here.config };
 }
 
-const dryRun = flag("say what would be done, and do nothing");
+const dryRun = flag("only show what would be done");
 
 export const pr = defineRunOperation({
   name: "pr",
@@ -40,7 +40,7 @@ export const pr = defineRunOperation({
   access: "write",
   input: z.strictObject({
     ids: list("id of the task (or several)"),
-    all: flag("all that are due (done tasks with commits that have not landed)"),
+    all: flag("every done task with a branch (that has commits and has not landed)"),
     draft: flag("open it as a draft"),
     title: text("title of the pull request (default: the task's)"),
     dry_run: dryRun,
@@ -110,10 +110,7 @@ async function chosen(store: Store, ids: readonly string[] = [], all: boolean): 
     throw new VivError("USAGE", "which tasks? Name them (viv pr t.7), or take all with --all.");
   }
   if (!all) return [...new Set(ids)];
-  const [{ doneWork }, { readLanding }] = await Promise.all([
-    import("./work.ts"),
-    import("../landing.ts"),
-  ]);
+  const { doneWork } = await import("./work.ts");
   const due: string[] = [];
   for await (const { id } of store.list({ states: ["done"] })) {
     const { state } = readLanding(store.folder, id) ?? {};

@@ -82,7 +82,7 @@ export function holdUntil(run: string, until: string, reason: string): void {
 }
 
 /** One command at a time speaks to the forge for a run: what it reads stays true while it acts. */
-export function withForgeLock<T>(run: string, critical: () => Promise<T>): Promise<T> {
+export async function withForgeLock<T>(run: string, critical: () => Promise<T>): Promise<T> {
   mkdirSync(folderOf(run), { recursive: true, mode: 0o700 });
   return withFileLock(join(folderOf(run), ".lock"), critical, { waitMs: PATIENCE_MS });
 }
