@@ -8,6 +8,8 @@ const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
 const forge = () => import("../merge/forge/cli.ts");
 const gate = () => import("../gate/cli.ts");
+const merge = () => import("../merge/cli.ts");
+const mergeDiff = () => import("../merge/diff-cli.ts");
 const models = () => import("../overview/model-cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
@@ -43,6 +45,7 @@ const commands: readonly CatalogEntry[] = [
   entry("retry", "requeue a failed task", "tasks", queueTasks),
   entry("approve", "accept a task in review", "tasks", queueTasks),
   entry("reject", "send a task in review back", "tasks", queueTasks),
+  entry("merge", "land done work in a branch, proven after the merge", "tasks", merge),
   entry("pr", "push a done task's branch, open a pull request", "tasks", forge),
   entry("sync", "read back pull requests: merged, closed, red, comments", "tasks", forge),
   entry("crew up", "start the crew of a manifest", "workers", crew),
@@ -77,6 +80,7 @@ const commands: readonly CatalogEntry[] = [
   entry("heartbeat", "record that a worker is alive", "workers", queueClaims),
   entry("ls", "tasks and counts", "looking", overview),
   entry("show", "everything about one task", "looking", overview),
+  entry("diff", "what a task changed", "looking", mergeDiff),
   entry("tree", "tasks and their children", "looking", overview),
   entry("why", "why a task is not moving", "looking", overviewWhy),
   entry("status", "the run's checkpoint and workers", "looking", status),

@@ -4,7 +4,7 @@ import type { Config, GetSection, Section } from "../base/section.ts";
 import { crewSection } from "../crew/config.ts";
 import { enginesSection, routedEnginesSection } from "../engines/config-engine.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
-import { forgeSection } from "../merge/forge/config.ts";
+import { mergeSection } from "../merge/config.ts";
 import { runSection } from "../queue/config-run.ts";
 import { wardenSection } from "../warden/config.ts";
 import { belongsInRoute, limitsSection, routesSection } from "../work/config-route.ts";
@@ -12,8 +12,7 @@ import { belongsInRoute, limitsSection, routesSection } from "../work/config-rou
 /** viv.toml: each room reads its own section. */
 const SECTIONS: readonly Section<unknown>[] = [
   ...[runSection, routesSection, limitsSection, enginesSection, routedEnginesSection],
-  ...[pricesSection, budgetSection, crewSection, wardenSection],
-  forgeSection,
+  ...[pricesSection, budgetSection, crewSection, wardenSection, mergeSection],
 ];
 
 /** Reads a viv.toml. All mistakes in it are in one INVALID, one on a line, each with its place. */

@@ -6,6 +6,8 @@ import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import { followLogs } from "../engines/session-logs.ts";
 import type { GatePort } from "../gate/operations.ts";
+import { mergeSection } from "../merge/config.ts";
+import type { MergeContext } from "../merge/session.ts";
 import type { EnginePort } from "../overview/model-operations.ts";
 import { PIT_OFFER } from "../pit/fs/offer.ts";
 import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
@@ -77,6 +79,22 @@ export function whyNotInstalled(program: string, path: string | undefined): stri
   return `${what}${where}; install it, or set binary to its path`;
 }
 
+/** With `auto` in [merge], the merge queue. */
+const mergeBeside: WorkerHost["beside"] = async (store, host, options) => {
+  const settings = options.config?.section(mergeSection);
+  if (!settings?.auto) return { stop: async () => {} };
+  const { config } = options;
+  const openPullRequests: MergeContext["openPullRequests"] = async (ids, tell) => {
+    const [{ openPullRequests: open }, { forgeHost }] = await Promise.all([
+      import("../merge/forge/open.ts"),
+      import("./forge-host.ts"),
+    ]);
+    await open({ store, host: forgeHost(host.env), config }, ids, { tell });
+  };
+  const { mergeBeside: beside } = await import("../merge/beside.ts");
+  return beside(store, host, options, settings, { openPullRequests });
+};
+
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
 export async function workerHost(runDir: string, env: Env, cwd: string): Promise<WorkerHost> {
   const [{ localHandlers }, { artifactsIn }] = await Promise.all([
@@ -88,6 +106,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const workspaces = {
     commit: () => import("../work/workspaces/commit.ts"),
     inspect: () => import("../work/workspaces/inspect.ts"),
+    onto: () => import("../work/workspaces/onto.ts"),
     open: () => import("../work/workspaces/open.ts"),
     remove: () => import("../work/workspaces/remove.ts"),
   };
@@ -103,6 +122,8 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
+    beginOf: async (...args) => (await import("../merge/begin-of.ts")).beginOf(...args),
+    unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
     removeWorkspace: async (id) =>
       (await workspaces.remove()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
@@ -117,7 +138,7 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent: createIfAbsentUnsynced,
-    beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : undefined,
+    beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : mergeBeside,
     whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
     env: { ...env }, // a snapshot: to look at the real one costs a call per variable
     cwd,

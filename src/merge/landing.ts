@@ -4,7 +4,7 @@ import * as z from "zod/mini";
 import { ifThere } from "../base/errno.ts";
 import { VivError } from "../base/errors.ts";
 import { isListedName } from "../base/names.ts";
-import { replaceFileSynced } from "../platform/files/atomic-write.ts";
+import { replaceFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { mkdirSync } from "../platform/files/beneath.ts";
 
 /**
@@ -87,13 +87,13 @@ export function readLanding(run: string, task: string): Landing | null {
   }
 }
 
-export function writeLanding(run: string, one: Landing): void {
+/** Synced: it holds after a power cut, too. */
+export function writeLanding(run: string, one: Landing, isSynced = true): void {
   const folder = folderOf(run);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const temporary = join(folder, `.new~${one.task}.${process.pid}`);
-  replaceFileSynced(join(folder, `${one.task}.json`), `${JSON.stringify(one, null, 2)}\n`, {
-    temporary,
-  });
+  const write = isSynced ? replaceFileSynced : replaceFileUnsynced;
+  write(join(folder, `${one.task}.json`), `${JSON.stringify(one, null, 2)}\n`, { temporary });
 }
 
 /** The tasks that have a landing, in no order. */

@@ -4,12 +4,14 @@ import { formatDuration, formatTook } from "../base/duration.ts";
 import { isRecord } from "../base/json.ts";
 import { counted, indentedLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
+import type { LandingFact } from "../merge/facts.ts";
 import type { Command } from "../operation/command.ts";
 import { type Cell, clip, plain, prose, type Term, table } from "../operation/term.ts";
 import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
 import type { Counts } from "../queue/store.ts";
+import { paintLanding } from "./landed.ts";
 import { ls, show, status, tree, type WatchEvent, watch } from "./operations.ts";
 
 const lsCommand: Command = {
@@ -18,13 +20,16 @@ const lsCommand: Command = {
     ["viv ls", "active tasks, the oldest first; then failed and done, the newest first"],
     ["viv ls --state done --limit 10", "the ten that were done last"],
     ["viv ls --state failed,review", "tasks that need a person"],
+    ["viv ls --not-landed", "done tasks whose work is not in its target branch yet"],
     ["viv ls --state pending --types audit --limit 500 --json", ""],
   ],
   human: (output: z.output<typeof ls.output>, term, io) => {
     const lines = headLines(output, term, io.now());
     if (output.tasks.length > 0) {
+      const hasLanding = output.tasks.some(({ landing }) => landing !== undefined);
       const rows = output.tasks.map((task) => [
         paintState(task.state, term),
+        ...(hasLanding ? [paintLanding(task.landing, term)] : []),
         task.id,
         plain(task.type ?? "?"),
         task.priority && task.priority !== "normal" ? task.priority : "",
@@ -89,6 +94,7 @@ const showCommand: Command = {
       lines.push("", color.bold("Attempts"), ...output.history.map((h) => historyLine(h, term)));
     }
     if (output.proof) lines.push("", color.bold("Proof"), ...proofLines(output.proof, term));
+    if (output.landing) lines.push("", color.bold("Landing"), landingTable(output.landing, term));
     if (output.ledger.length > 0) {
       // `viv logs` shows the steps.
       const events = output.ledger.filter(({ event }) => event !== "step");
@@ -147,6 +153,24 @@ function proofLines(proof: Proof, { color }: Term): string[] {
   ];
 }
 
+function landingTable(fact: LandingFact, term: Term): string {
+  const { code, text, command, branch, base, head, changed, uncommitted, reworks, evidence } = fact;
+  const { color } = term;
+  const paint = code === "landed" ? color.green : code === "no_changes" ? color.dim : color.yellow;
+  const size =
+    changed && `${counted(changed.files, "file")}, +${changed.insertions} -${changed.deletions}`;
+  const rows: [string, string | null | undefined][] = [
+    ["branch", head === null ? `${branch} (gone)` : `${branch} at ${head.slice(0, 10)}`],
+    ["base", base.slice(0, 10)],
+    ["changed", size && `${size}${uncommitted ? ", uncommitted changes included" : ""}`],
+    ["reworks", reworks > 0 ? String(reworks) : null],
+    ["evidence", evidence],
+  ];
+  const shown = rows.flatMap(([key, value]) => (value ? [[`  ${key}`, plain(value)]] : []));
+  const next = command ? [`  ${color.cyan(plain(command))}`] : [];
+  return [`  ${paint(plain(text))}`, ...next, table(shown, term)].join("\n");
+}
+
 function ledgerLine(line: Record<string, unknown>, { color }: Term): string {
   const { at, event, task: _, token: __, type: ___, ...rest } = line;
   const details = Object.entries(rest).map(([key, value]) => `${plain(key)}=${text(value)}`);
@@ -176,10 +200,11 @@ function drawn(root: Node, term: Term): string[] {
   const lines: string[] = [];
   const open = [{ node: root, first: "", rest: "" }];
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
-    const { id, type, state, children } = top.node;
+    const { id, type, state, landing, children } = top.node;
     const kind = type === null ? "" : term.color.dim(` (${plain(type)})`);
     const painted = state === null ? term.color.dim("gone") : paintState(state, term);
-    lines.push(`${top.first}${id}${kind} ${painted}`);
+    const way = landing === undefined ? "" : `, ${paintLanding(landing, term)}`;
+    lines.push(`${top.first}${id}${kind} ${painted}${way}`);
     const below = children.map((node, i) => {
       const isLast = i === children.length - 1;
       return {

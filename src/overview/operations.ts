@@ -5,6 +5,8 @@ import { isName } from "../base/names.ts";
 import { parseUserObject } from "../base/user-json.ts";
 import { accountState } from "../engines/accounts/account.ts";
 import { type AccountsInUse, accountsInUse, closedAccounts } from "../engines/accounts/accounts.ts";
+import type { LandingFact } from "../merge/facts.ts";
+import { LANDING_STATES, type LandingState } from "../merge/landing.ts";
 import { flag, list, text } from "../operation/fields.ts";
 import type { Nothing } from "../operation/operation.ts";
 import type { Proof } from "../queue/attempt.ts";
@@ -15,6 +17,7 @@ import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { isLeft } from "../work/drained.ts";
 import { WORK_SITE } from "../work/host.ts";
+import { landingsIn } from "./landed.ts";
 
 export const taskId = z.string().check(z.describe("id of the task"));
 
@@ -37,6 +40,8 @@ export const ls = defineRunOperation({
           ),
         ),
     ),
+    landed: flag("only done tasks whose work is in its target branch"),
+    not_landed: flag("only done tasks whose work is on a branch and not in its target"),
   }),
   output: z.object({
     run_id: z.string(),
@@ -51,29 +56,48 @@ export const ls = defineRunOperation({
         since: z.string(),
         priority: z.optional(z.string()),
         account_closed_until: z.optional(z.nullable(z.string())),
+        landing: z.optional(z.enum(LANDING_STATES)),
       }),
     ),
     closed_accounts: z.optional(z.array(accountState)),
     more: z.nullable(z.number()),
   }),
-  async run(context, { state, types, limit = 50 }) {
+  async run(context, { state, types, limit = 50, landed, not_landed }) {
     const { store } = context;
     const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
-    const states = [...new Set<TaskState>(state ?? [...active.reverse(), "failed", "done"])];
+    const isAsked = landed === true || not_landed === true;
+    if (landed && not_landed) {
+      throw new VivError("INVALID", "choose one of --landed and --not-landed.");
+    }
+    if (isAsked && state?.some((one) => one !== "done")) {
+      throw new VivError("INVALID", "only done tasks land; leave --state out.");
+    }
+    const wanted = isAsked ? (["done"] as const) : state;
+    const states = [...new Set<TaskState>(wanted ?? [...active.reverse(), "failed", "done"])];
+    const landings = await landingsIn(store, isAsked);
+    const isWanted = (id: string) =>
+      landed ? landings?.stateOf(id) === "landed" : landings?.isNotLanded(id) === true;
     const tasks: TaskSummary[] = [];
-    for await (const task of store.list({ states, limit, types, sorted: true })) tasks.push(task);
+    const most = isAsked ? undefined : limit;
+    for await (const task of store.list({ states, limit: most, types, sorted: true })) {
+      if (isAsked && tasks.length >= limit) break;
+      if (!isAsked || isWanted(task.id)) tasks.push(task);
+    }
     tasks.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || rank(a) - rank(b));
     const counts = await store.counts();
     const all = states.reduce((sum, s) => sum + counts[s], 0);
     const isFull = tasks.length >= limit;
-    // Null with a filter by type: only opening every file would give the number.
-    const more = !isFull ? 0 : types ? null : Math.max(0, all - tasks.length);
+    // Null with a filter: only opening every file would give the number.
+    const more = !isFull ? 0 : types || isAsked ? null : Math.max(0, all - tasks.length);
     const accounts = await accountsInUse(context);
     return {
       run_id: store.runId,
       run_dir: store.location,
       counts,
-      tasks: tasks.map((task) => ({ ...task, ...closedUntil(task, accounts) })),
+      tasks: tasks.map((task) => ({
+        ...{ ...task, ...closedUntil(task, accounts) },
+        landing: landings?.stateOf(task.id),
+      })),
       ...closedAccounts(accounts),
       more,
     };
@@ -116,6 +140,7 @@ export const show = defineRunOperation({
     history: z.array(historyRecord),
     ledger: z.array(taskFile),
     proof: z.optional(taskFile as never as z.ZodMiniType<Proof>),
+    landing: z.optional(taskFile as never as z.ZodMiniType<LandingFact>),
   }),
   async run({ store }, { id }) {
     const view = await store.show(id);
@@ -125,7 +150,9 @@ export const show = defineRunOperation({
     const since = typeof created === "string" ? created.slice(0, 10) : undefined;
     for await (const line of store.ledger({ task: id, since })) ledger.push(line);
     const task = view.task && taskJson(view.task);
-    return { ...view, task, ledger, proof: (await store.proof(id)) ?? undefined };
+    const { landingOf } = await import("../merge/facts.ts");
+    const landing = (await landingOf(store, view)) ?? undefined;
+    return { ...view, task, ledger, proof: (await store.proof(id)) ?? undefined, landing };
   },
 });
 
@@ -137,6 +164,7 @@ interface Node {
   id: string;
   type: string | null;
   state: z.output<typeof anyState> | null;
+  landing?: LandingState;
   children: Node[];
 }
 
@@ -144,6 +172,7 @@ const node: z.ZodMiniType<Node> = z.object({
   id: z.string(),
   type: z.nullable(z.string()),
   state: z.nullable(anyState),
+  landing: z.optional(z.enum(LANDING_STATES)),
   children: z.array(z.lazy(() => node)),
 });
 
@@ -166,6 +195,7 @@ export const tree = defineRunOperation({
     }
     const members = id === undefined ? [...childrenOf.keys()] : [id];
     const roots = new Set(members.map((one) => eldest(one, parentOf)));
+    const landings = await landingsIn(store);
     let left = limit;
     let more = 0;
     const families: Node[] = [];
@@ -178,7 +208,9 @@ export const tree = defineRunOperation({
       }
       const children: Node[] = [];
       const state = (await store.show(next.id))?.state ?? null;
-      next.siblings.push({ id: next.id, type: typeOf.get(next.id) ?? null, state, children });
+      const landing = landings?.stateOf(next.id);
+      const type = typeOf.get(next.id) ?? null;
+      next.siblings.push({ id: next.id, type, state, landing, children });
       for (const child of (childrenOf.get(next.id) ?? []).toReversed()) {
         open.push({ id: child, siblings: children });
       }

@@ -32,6 +32,11 @@ export const why = defineRunOperation({
       gateOf: await fullGate(context),
       reviewLimit: context.here.config?.section(limitsSection).review,
       routeOf: (type) => routeFact(context, type),
+      landingOf: async (view) => {
+        const { landingOf } = await import("../merge/facts.ts");
+        const fact = await landingOf(context.store, view);
+        return fact && { code: fact.code, text: fact.text, command: fact.command };
+      },
     });
   },
 });

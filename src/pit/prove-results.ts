@@ -9,7 +9,7 @@ import {
 } from "../work/attempt.ts";
 import type { WorkerHost } from "../work/host.ts";
 import { inheritedEnv } from "../work/place.ts";
-import type { ProvenResult, WorkerOptions } from "../work/worker.ts";
+import type { Beside, ProvenResult, WorkerOptions } from "../work/worker.ts";
 import { type HandResult, PROVER, pitOf } from "./pit-store.ts";
 
 /** Routes and settings of a worker; without them, proofs run plainly: no sandbox, no time limit. */
@@ -95,14 +95,9 @@ function plainRoute(host: WorkerHost): ReadyRoute {
 const EVERY_MS = 2_000;
 
 /**
- * Proves results beside a worker until the returned function is called, which waits for the last
- * pass. Passes never overlap; after an error the next pass comes all the same.
+ * Proves results beside a worker until it is stopped, which waits for the last pass. Passes never overlap; after an error the next pass comes all the same.
  */
-export function proveBeside(
-  store: Store,
-  host: WorkerHost,
-  options: WorkerOptions,
-): () => Promise<void> {
+export function proveBeside(store: Store, host: WorkerHost, options: WorkerOptions): Beside {
   let pass: Promise<void> | null = null;
   let restsUntil = 0;
   const proveOnce = async () => {
@@ -124,8 +119,9 @@ export function proveBeside(
       pass = null;
     });
   }, EVERY_MS);
-  return async () => {
+  const stop = async () => {
     clearInterval(timer);
     await pass;
   };
+  return { stop };
 }

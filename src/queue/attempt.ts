@@ -20,7 +20,7 @@ export type FailureOutcome = (typeof FAILURE_OUTCOMES)[number];
 
 export type AttemptRecord = z.output<typeof attemptRecord>;
 
-/** A person requeued the task: earlier attempts no longer count against it. */
+/** The task was requeued, by a person or because its work could not land: earlier attempts no longer count against it. */
 export type RetryRecord = z.output<typeof retryRecord>;
 
 /** The attempt with this token and outcome did not count: its claim was lost before it ended. */

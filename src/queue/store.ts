@@ -1,7 +1,7 @@
 import type * as z from "zod/mini";
 import type { ProcessIdentity } from "../base/clock.ts";
 import type { AttemptRecord, FailureOutcome, HistoryRecord, Proof } from "./attempt.ts";
-import type { LedgerLine } from "./ledger.ts";
+import type { LedgerLine, ToldEvent } from "./ledger.ts";
 import type { bulkResult, finding } from "./schemas.ts";
 import type { TaskSpec } from "./spec.ts";
 import type { TaskState } from "./states.ts";
@@ -304,9 +304,6 @@ export function extensionKey<T>(name: string): ExtensionKey<T> {
   return { name };
 }
 
-/** Lines that others than the store write. */
-export type AppendedEvent = "step" | "usage" | "reserved" | "landed" | "pr_opened" | "pr_closed";
-
 /** Only a store writes task state. Every method checks names before it touches anything. */
 export interface Queue {
   readonly runId: string;
@@ -328,6 +325,11 @@ export interface Queue {
   retry(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   approve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+  /**
+   * Sends a done task back for another attempt; earlier ones no longer count against it. Tasks that
+   * ran because it was done are left as they are. `why`: one word for the ledger.
+   */
+  rework(id: string, options?: { by?: string; note?: string; why?: string }): Promise<Ended>;
 
   /** The text in VIV_CLAIM of a claim's processes; no other claim of any run has the same. */
   claimMark(claim: { id: string; token: string }): string;
@@ -358,11 +360,8 @@ export interface Queue {
   ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
   /** All lines, then at each further look the new ones: each once, whatever their dates. */
   followLedger(): LedgerNews;
-  /**
-   * Adds a line about a model run: an action (`step`), its use (`usage`) or a plan (`reserved`); or
-   * about the way of done work to its target.
-   */
-  append(line: Omit<LedgerLine, "at"> & { event: AppendedEvent }): Promise<void>;
+  /** Adds a line about a model run or a landing. */
+  append(line: Omit<LedgerLine, "at"> & { event: ToldEvent }): Promise<void>;
 
   /** True when there may be a task to claim; false after the time-out or the signal. */
   waitForWork(options: WaitOptions): Promise<boolean>;

@@ -29,6 +29,7 @@ import type { Evidence, Proof } from "../queue/attempt.ts";
  *   <id>.files/                          what a handler in a sandbox leaves besides its artifact
  *   <id>.proof.json, <id>.proof.log      the last proof, and its output
  *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
+ *   <id>.evidence/<attempt>.merge.log    why its work could not land
  *   .sessions/<id>/                      what its engines keep between attempts
  */
 export interface ArtifactFiles extends ReturnType<typeof artifactsIn> {
@@ -93,6 +94,8 @@ export function artifactsIn(artifacts: string) {
     logOf,
     artifactOf,
     proofLogOf: (id: string) => at(`${id}.proof.log`),
+    /** The output of the proof after its merge. */
+    mergeLogOf: (id: string) => at(`${id}.merge.log`),
     /** The stdout of an engine, as it is. */
     streamOf: (id: string) => at(`${id}.stream.jsonl`),
     /** Where the artifact is inside a sandbox, which shows only this task's files. */
@@ -189,8 +192,9 @@ export function artifactsIn(artifacts: string) {
     /** The log of the newest attempt before `attempt` that left one; "" when none did. */
     evidenceBefore: (id: string, attempt: number) => {
       for (let earlier = attempt - 1; earlier > 0; earlier--) {
-        const log = join(evidenceOf(id), `${earlier}.log`);
-        if (isFile(log)) return log;
+        const logs = [".merge.log", ".log"].map((end) => join(evidenceOf(id), `${earlier}${end}`));
+        const log = logs.find(isFile);
+        if (log !== undefined) return log;
       }
       return "";
     },

@@ -3,6 +3,7 @@ import { parseDuration } from "../base/duration.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { canonicalJson, isRecord, parseExactly } from "../base/json.ts";
+import type { Config } from "../base/section.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Limit } from "../engines/costs/budget.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
@@ -52,6 +53,8 @@ export interface AttemptSettings {
   onError?: (claim: Claim, error: unknown) => void;
   /** Waits between two tries. */
   pause?: Sleep;
+  /** The viv.toml, for where a branch begins, and for what runs beside a worker. */
+  config?: Config;
 }
 
 /** A route with the handler's path resolved and its environment put together. */
@@ -85,12 +88,12 @@ export class Attempt {
     settings: AttemptSettings,
   ) {
     const { worker, token, task } = claim;
-    const { onIdle, onError, pause } = settings;
+    const { onIdle, onError, pause, config } = settings;
     this.claim = claim;
     this.#id = task.task_id;
     this.#retry = new MachineRetry((error) => onError?.(claim, error), pause);
     const ref = { id: this.#id, worker, token };
-    this.#context = { claim, id: this.#id, ref, route, store, host, retry: this.#retry };
+    this.#context = { claim, id: this.#id, ref, route, store, host, config, retry: this.#retry };
     this.#settings = settings;
     this.#artifacts = host.artifacts;
     this.#runner = new Runner(this.#context, settings);

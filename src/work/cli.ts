@@ -105,6 +105,8 @@ function describe(event: Stamped<WorkEvent>, term: Term): string {
     case "held":
       if (event.reasons.length === 0) return `${time} everything may be claimed again`;
       return event.reasons.map((why) => `${time} ${color.yellow(plain(why))}`).join("\n");
+    case "landing":
+      return `${time} ${landing(event, color)}`;
     case "proven":
       return `${time} ${proven(event, color)}`;
     case "stopping":
@@ -131,6 +133,15 @@ function proven({ id, snake, how, note, unproven }: Of<"proven">, color: Term["c
   const why = note ? `: ${plain(note)}` : "";
   const now = unproven ? ` (its result is done/${unproven} now)` : "";
   return `${id} ${color.yellow("unproven")}${by}${why}${color.dim(now)}`;
+}
+
+function landing({ id, landing, target, commit, note }: Of<"landing">, color: Term["color"]) {
+  if (landing === "landed") {
+    const at = commit === undefined ? "" : color.dim(` (${commit.slice(0, 10)})`);
+    return `${id} ${color.green("landed")} in ${plain(target)}${at}`;
+  }
+  const why = note ? `: ${plain(note)}` : "";
+  return `${id} ${color.yellow(landing.replaceAll("_", " "))}${why}`;
 }
 
 function ending(event: Of<"ended">, color: Term["color"]): string {

@@ -1,3 +1,4 @@
+import type { Config } from "../base/section.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import type { LogPort } from "../engines/session-logs.ts";
@@ -6,8 +7,10 @@ import { definePort } from "../operation/operation.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
+import type { Task } from "../queue/task.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
-import type { WorkerOptions } from "./worker.ts";
+import type { Beside, WorkerOptions } from "./worker.ts";
+import type { Begin } from "./workspaces/begin.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
 
@@ -19,6 +22,10 @@ export interface WorkerHost {
   sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
   openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
   commitWorkspace(path: string, message: string): Promise<string | null>;
+  /** Files of a workspace in which conflict markers are left. */
+  unresolvedIn?(path: string): Promise<readonly string[]>;
+  /** Where the branch of a task begins; without it, at the route's base. */
+  beginOf?(store: Store, task: Task, config: Config | undefined): Promise<Begin>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes unsaved work to a patch in artifacts/ first. */
   removeWorkspace(id: string): Promise<RemovedWorkspace>;
@@ -45,8 +52,8 @@ export interface WorkerHost {
   sizeOf(path: string): number;
   /** False when something is there already. */
   writeIfAbsent(path: string, text: string): boolean;
-  /** Starts what a layout runs beside a worker; returns what stops it. */
-  beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => () => Promise<void>;
+  /** Starts what runs beside a worker: proofs of a layout, the merge queue. */
+  beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => Beside | Promise<Beside>;
   /** The worker's own environment, of which a handler gets a part. */
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;

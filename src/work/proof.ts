@@ -19,6 +19,13 @@ export async function prove(
   { place, note }: { place: Place; note?: string },
   onUnproven: () => Promise<void>,
 ): Promise<AttemptEnd> {
+  const { branch, workspace } = place;
+  const left =
+    workspace === null ? [] : await retry.untilDone(() => host.unresolvedIn?.(workspace));
+  if (left && left.length > 0) {
+    const note = `conflict markers are left in ${left.join(", ")}`;
+    return ending.failed({ outcome: "unproven", note, fingerprint: note });
+  }
   const command =
     (await retry.untilDone(() => store.extension(WORK_SITE)?.doneWhen(claim))) ??
     claim.task.done_when ??
@@ -39,7 +46,6 @@ export async function prove(
       return ending.failed(reportOf("unproven", finished), finished, proof);
     }
   }
-  const { branch, workspace } = place;
   if (branch !== undefined && workspace !== null) {
     const message = `${claim.task.task_type}: ${id}`;
     await retry.untilDone(() => host.commitWorkspace(workspace, message));

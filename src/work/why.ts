@@ -40,6 +40,10 @@ export const REASON_CODES = [
   "failed",
   "cancelled",
   "done",
+  "landed",
+  "not_landed",
+  "no_changes",
+  "reworked",
 ] as const;
 export type ReasonCode = (typeof REASON_CODES)[number];
 
@@ -56,6 +60,8 @@ export interface Held {
   gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
   reviewLimit?: number;
   routeOf?: (type: string) => RouteFact;
+  /** Where the work of a task is; null for one without a branch. */
+  landingOf?: (view: TaskView) => Promise<Reason | null>;
 }
 
 /** Where `viv work` would find its handler. */
@@ -89,6 +95,7 @@ export async function whyTask(
     inReview: (await store.counts()).review,
     reviewLimit: held.reviewLimit,
     lastNote: await lastNote(store, view),
+    landing: await held.landingOf?.(view),
     now,
   });
   return { id: view.id, type: view.type, state, since, reasons };
@@ -143,10 +150,17 @@ export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   reviewLimit?: number;
   /** The last note in the ledger, for a task that failed without an attempt. */
   lastNote?: string;
+  landing?: Reason | null;
   now: number;
 }
 
 export function explain(facts: WhyFacts): Reason[] {
+  const { landing } = facts;
+  const before = landing?.code === "reworked" ? [landing] : [];
+  return [...before, ...explainState(facts)];
+}
+
+function explainState(facts: WhyFacts): Reason[] {
   const { id, state } = facts;
   const why = facts.reason ?? "unknown reason";
   switch (state) {
@@ -155,7 +169,10 @@ export function explain(facts: WhyFacts): Reason[] {
       return [reason("quarantined", `it was moved aside: ${why}`, command)];
     }
     case "done":
-      return [reason("done", `it was done ${ago(facts)} ago${howDone(facts)}`)];
+      return [
+        reason("done", `it was done ${ago(facts)} ago${howDone(facts)}`),
+        ...(facts.landing ? [facts.landing] : []),
+      ];
     case "review": {
       const text = `a person must approve it; it has waited for ${ago(facts)}`;
       const command = `viv approve ${idWord(id)}    # or: viv reject ${idWord(id)} --note "…"`;

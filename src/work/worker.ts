@@ -1,5 +1,6 @@
 import { isVivError, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
+import type { Config } from "../base/section.ts";
 import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
@@ -48,6 +49,22 @@ export interface WorkerOptions extends AttemptSettings {
   onEvent?: (event: WorkerEvent) => void;
 }
 
+/** How the landing of a done task stands. */
+export interface BesideEvent {
+  id: string;
+  landing: string;
+  target: string;
+  commit?: string;
+  note?: string;
+}
+
+/** What runs beside a worker. */
+export interface Beside {
+  /** Resolves when nothing is left to do for now. A worker that drains waits for it. */
+  settle?(): Promise<void>;
+  stop(): Promise<void>;
+}
+
 export type WorkerEvent =
   | { kind: "started"; worker: string; types: readonly string[] | null }
   | { kind: "claimed"; claim: Claim }
@@ -57,6 +74,7 @@ export type WorkerEvent =
   | { kind: "held"; reasons: readonly string[] }
   /** The proof of a result that was made by hand. */
   | { kind: "proven"; result: ProvenResult }
+  | { kind: "landing"; landing: BesideEvent }
   | { kind: "stopping"; running: number };
 
 export interface ProvenResult {
@@ -99,6 +117,7 @@ export class Worker {
   #isStopping = false;
   #wake: () => void = () => {};
   #grace: NodeJS.Timeout | undefined;
+  #beside: Beside | undefined;
 
   constructor(store: Store, host: WorkerHost, options: WorkerOptions) {
     this.#store = store;
@@ -140,11 +159,11 @@ export class Worker {
 
   /** Works until its mode is fulfilled or it is stopped, and all its attempts have ended. */
   async run(): Promise<WorkerReport> {
-    const stopBeside = this.#host.beside?.(this.#store, this.#host, this.#options);
+    this.#beside = await this.#host.beside?.(this.#store, this.#host, this.#options);
     try {
       return await this.#work();
     } finally {
-      await stopBeside?.();
+      await this.#beside?.stop();
     }
   }
 
@@ -175,6 +194,7 @@ export class Worker {
       }
       slots?.leave();
       while (this.#running.size > 0) await this.#someEnd();
+      if (!this.#isStopping) await this.#beside?.settle?.();
     } finally {
       slots?.leave();
       clearTimeout(this.#grace);
@@ -210,7 +230,11 @@ export class Worker {
     const { drain, types, reviewLimit, closedTypes } = this.#options;
     if (!drain || this.#running.size > 0 || this.#failedClaims > 0) return false;
     const waitsForPeople = closedTypes?.().waitsForPeople;
-    return isDrained(this.#store, types, { reviewLimit, waitsForPeople });
+    const look = () => isDrained(this.#store, types, { reviewLimit, waitsForPeople });
+    const settle = this.#beside?.settle?.bind(this.#beside);
+    if (settle === undefined || !(await look())) return look();
+    await settle(); // it may send tasks back
+    return look();
   }
 
   async #claim(): Promise<Claim[]> {

@@ -10,6 +10,8 @@ import { git } from "../../platform/git/git.ts";
 import type { Proof } from "../../queue/attempt.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
+import { changedFiles } from "../changes.ts";
+import { titleOf } from "../message.ts";
 import { redacted } from "./redact.ts";
 import { cleaned, oneLine } from "./text.ts";
 
@@ -83,10 +85,13 @@ export interface Work {
 
 /** Reads what there is to tell; nothing in it is secret, as far as that can be told. */
 export async function tell(store: Store, work: Work, env: Env): Promise<Told> {
-  const { id, task } = work;
+  const { id } = work;
+  // Before anything is cut: half a secret is none that can be told by its shape.
+  const safe = (text: string) => redacted(cleaned(text), env);
+  const task = { ...work.task, payload: withTexts(work.task.payload, safe) };
   const attempts = (await store.attemptsOf(id)).length;
   const told: Told = {
-    title: titleOf(work),
+    title: work.title === undefined ? titleOf(task) : oneLine(safe(work.title), MOST_TITLE),
     task: code(id),
     type: code(task.task_type),
     run: code(store.runId),
@@ -96,33 +101,31 @@ export async function tell(store: Store, work: Work, env: Env): Promise<Told> {
     proof: proofOf(await store.proof(id)),
     attempts: String(attempts),
     cost: await costOf(store, id),
-    ...(await changesOf(work)),
+    ...(await changesIn(work)),
     issue: work.issue === null ? "" : `Closes ${work.issue}`,
   };
-  for (const name of NAMES) told[name] = redacted(cleaned(told[name]), env);
+  for (const name of NAMES) told[name] = safe(told[name]);
   return told;
 }
 
-/** Keys of a payload under which people write what a task is about, the best first. */
-const SUBJECTS = ["title", "summary", "subject", "goal", "task", "prompt", "description"];
-
-function titleOf({ id, task, title }: Work): string {
-  if (title !== undefined) return oneLine(title, MOST_TITLE);
-  for (const key of SUBJECTS) {
-    const value = task.payload[key];
-    const line = typeof value === "string" ? oneLine(value, MOST_TITLE) : "";
-    if (line !== "") return line;
-  }
-  return `${task.task_type}: ${id}`;
+function withTexts(payload: Task["payload"], change: (text: string) => string): Task["payload"] {
+  const entries = Object.entries(payload);
+  return Object.fromEntries(
+    entries.map(([key, value]) => [key, typeof value === "string" ? change(value) : value]),
+  );
 }
 
-/** The task's own words, but for those that are the title. */
-function descriptionOf({ payload }: Task): string {
-  const [, ...rest] = SUBJECTS.flatMap((key) =>
-    typeof payload[key] === "string" && payload[key].trim() !== "" ? [payload[key]] : [],
-  );
-  const text = typeof payload.body === "string" ? payload.body : (rest[0] ?? "");
-  return text.slice(0, MOST_BODY / 2);
+/** Keys of a payload under which people write what a task is about, the longest text first. */
+const TEXTS = ["body", "description", "prompt", "goal"];
+
+/** The task's own words, if there are more than the title. */
+function descriptionOf(task: Task): string {
+  const texts = TEXTS.flatMap((key) => {
+    const value = task.payload[key];
+    return typeof value === "string" && value.trim() !== "" ? [value.trim()] : [];
+  });
+  const [text = ""] = texts;
+  return text === titleOf(task) ? "" : text.slice(0, MOST_BODY / 2);
 }
 
 function proofOf(proof: Proof | null): string {
@@ -142,23 +145,22 @@ async function costOf(store: Store, id: string): Promise<string> {
   return `${price} for ${counted(tokens, "token")}`;
 }
 
-async function changesOf({ repository, from, to }: Work) {
-  const range = [from, to];
-  const place = { cwd: repository };
-  const stat = await git(["diff", "--numstat", "-z", "--no-renames", ...range, "--"], place);
-  const rows = stat.split("\0").filter((row) => row !== "");
-  const log = await git(["log", "--format=%h %s", "-n", "50", `${from}..${to}`, "--"], place);
-  const shown = rows.slice(0, MOST_FILES).map((row) => {
-    const [added = "-", removed = "-", path = ""] = row.split("\t");
-    const lines = added === "-" ? "binary" : `+${added} −${removed}`;
+async function changesIn({ repository, from, to }: Work) {
+  const range = ["log", "--format=%h %s", "-n", "50", `${from}..${to}`, "--"];
+  const log = await git(range, { cwd: repository });
+  const files = await changedFiles({ repository, from, to });
+  const shown = files.slice(0, MOST_FILES).map(({ path, insertions, deletions }) => {
+    const lines = insertions === null ? "binary" : `+${insertions} −${deletions}`;
     return `- ${code(path)} ${lines}`;
   });
-  const more = rows.length - shown.length;
+  const more = files.length - shown.length;
   if (more > 0) shown.push(`- and ${more} more`);
-  const commits = log.split("\n").map((line) => `- ${line}`);
   return {
-    files: [`${counted(rows.length, "file")} changed:`, ...shown].join("\n"),
-    commits: commits.join("\n"),
+    files: [`${counted(files.length, "file")} changed:`, ...shown].join("\n"),
+    commits: log
+      .split("\n")
+      .map((line) => `- ${line}`)
+      .join("\n"),
   };
 }
 

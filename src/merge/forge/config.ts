@@ -10,27 +10,17 @@ export interface ForgeSettings {
   repo?: string;
   /** The file of the template for a pull request's text, as it is written: relative to viv.toml. */
   body?: string;
-  /** The branch that a pull request goes into; without it, the remote's default. */
-  into?: string;
-  /** How many times a task goes back. */
-  reworks: number;
 }
-
-const REWORKS = 2;
 
 export const forgeSection: Section<ForgeSettings> = (top) => {
   const table = top.section("merge");
   const repo = table.text("repo", 'a repository on a forge like "owner/name"', (text) => {
     return placeOfName(text) !== null;
   });
-  // Checked by the queue, which has them, too.
-  const [into, reworks] = [table.get("into"), table.get("rework")];
   return {
     forge: table.choice("forge", FORGES),
     remote: table.text("remote", "the name of a git remote"),
     repo,
     body: table.text("body", "the path of a template"),
-    into: typeof into === "string" ? into : undefined,
-    reworks: typeof reworks === "number" ? reworks : REWORKS,
   };
 };

@@ -1,13 +1,14 @@
-import type { LedgerLine } from "../../queue/ledger.ts";
-import type { AppendedEvent, Store } from "../../queue/store.ts";
+import type { LedgerLine, ToldEvent } from "../../queue/ledger.ts";
+import type { Store } from "../../queue/store.ts";
 import { type Landing, writeLanding } from "../landing.ts";
+import { advance, LANDING_TABLE, type LandingEvent } from "../transitions.ts";
 import type { PullRequest } from "./forge.ts";
 
 /**
  * Facts about pull requests: the ledger's line first, then the landing. A process that dies between
  * the two leaves the line, which the next one finds; so there is one line for each.
  */
-type Fact = Omit<LedgerLine, "at"> & { event: AppendedEvent; task: string };
+type Fact = Omit<LedgerLine, "at"> & { event: ToldEvent; task: string };
 
 /** `same`: the keys that tell it from another of its kind. */
 async function appendOnce(store: Store, fact: Fact, same: readonly string[]): Promise<void> {
@@ -17,21 +18,22 @@ async function appendOnce(store: Store, fact: Fact, same: readonly string[]): Pr
   await store.append(fact);
 }
 
-/** What a state says besides its task, branch and pull request is gone in the next one. */
-function next(landing: Landing, state: Landing["state"], now: number, more: Partial<Landing>) {
-  const { task, repository, branch, base, head, target, strategy, reworks, pull_request } = landing;
-  const same = { task, repository, branch, base, head, target, strategy, reworks };
-  const at = new Date(now).toISOString();
-  return { ...same, ...(pull_request && { pull_request }), state, at, ...more };
-}
-
 interface Place {
   store: Store;
   now: number;
 }
 
-function save({ store, now }: Place, landing: Landing, state: Landing["state"], more = {}) {
-  const one: Landing = next(landing, state, now, more);
+/** One of the table's moves; from a state that does not know it, as a candidate that begins again. */
+function save(
+  { store, now }: Place,
+  landing: Landing,
+  event: LandingEvent,
+  told: Partial<Landing> = {},
+): Landing {
+  const at = new Date(now).toISOString();
+  const isKnown = LANDING_TABLE[landing.state][event] !== undefined;
+  const from = isKnown ? landing : advance(landing, "again", at);
+  const one = advance(from, event, at, told);
   writeLanding(store.folder, one);
   return one;
 }
@@ -40,7 +42,7 @@ export async function opened(place: Place, landing: Landing): Promise<Landing> {
   const { task, branch, target, head, pull_request } = landing;
   const fact = { task, branch, target, commit: head, ...pull_request };
   await appendOnce(place.store, { event: "pr_opened", ...fact }, ["url"]);
-  return save(place, landing, "pull_request");
+  return save(place, landing, "opened");
 }
 
 export async function landed(
@@ -54,7 +56,7 @@ export async function landed(
   const fact = { task, commit: to, target: base, repository, via: "pr", url };
   await appendOnce(place.store, { event: "landed", ...fact }, ["commit"]);
   const told = { target: base, to, ...(reason === undefined ? {} : { reason }) };
-  return save(place, landing, "landed", told);
+  return save(place, landing, "found", told);
 }
 
 export async function closed(
@@ -69,9 +71,9 @@ export async function closed(
 }
 
 export function heldBack(place: Place, landing: Landing, reason: string, command: string): Landing {
-  return save(place, landing, "held", { reason, command });
+  return save(place, landing, "hold", { reason, command });
 }
 
 export function unchanged(place: Place, landing: Landing): Landing {
-  return save(place, landing, "no_changes", { reason: "its branch has no commits of its own" });
+  return save(place, landing, "empty", { reason: "its branch has no commits of its own" });
 }

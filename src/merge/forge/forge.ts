@@ -104,11 +104,12 @@ export const forgePort = definePort<ForgeHost>("forge");
 
 /**
  * Nothing is wrong with the request, but the forge cannot be asked now: no network, no login, a rate
- * limit, a bad answer. `unsure`: a change may have been made all the same.
+ * limit, a bad answer. `unsure`: a change may have been made all the same. `isOne`: only this task is
+ * held, and the next may be tried.
  */
 export function held(
   sentence: string,
-  details: { until?: string; unsure?: boolean; command?: string } = {},
+  details: { until?: string; unsure?: boolean; isOne?: boolean; command?: string } = {},
 ): VivError {
   return new VivError("UNSUPPORTED", sentence, { held: true, ...details });
 }

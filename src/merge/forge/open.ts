@@ -5,7 +5,9 @@ import type { Config } from "../../base/section.ts";
 import { quoted } from "../../base/text.ts";
 import type { Store } from "../../queue/store.ts";
 import { workspacePath } from "../../work/workspaces/record.ts";
+import { DEFAULT_MERGE, type MergeSettings, mergeSection } from "../config.ts";
 import type { Landing } from "../landing.ts";
+import { isAncestor } from "../merge-commit.ts";
 import { bodyOf, tell } from "./body.ts";
 import { type ForgeSettings, forgeSection } from "./config.ts";
 import { heldBack, landed, opened, unchanged } from "./facts.ts";
@@ -20,7 +22,7 @@ import {
   withForgeLock,
   writeForgeRecord,
 } from "./record.ts";
-import { isAncestor, push, readRemote } from "./remote.ts";
+import { push, readRemote } from "./remote.ts";
 import { type DoneWork, doneWork } from "./work.ts";
 
 /**
@@ -39,8 +41,11 @@ export interface OpenOptions {
   title?: string;
 }
 
-export function settingsOf(config: Config | undefined): ForgeSettings {
-  return config?.section(forgeSection) ?? { reworks: 2 };
+type Settings = ForgeSettings & Pick<MergeSettings, "into" | "rework" | "strategy">;
+
+export function settingsOf(config: Config | undefined): Settings {
+  if (config === undefined) return DEFAULT_MERGE;
+  return { ...config.section(mergeSection), ...config.section(forgeSection) };
 }
 
 /** What a call would do: everything that it reads, and nothing that it changes. */
@@ -63,13 +68,36 @@ export interface OpenPlan {
  * `landed` (it was merged before), `no_changes`, or `held` with the reason. Throws for a task that
  * has nothing to push.
  */
-export function openPullRequest(
+export async function openPullRequest(
   context: ForgeContext,
   id: string,
   options: OpenOptions = {},
 ): Promise<Landing> {
-  const { folder } = context.store;
-  return withForgeLock(folder, () => openLocked(context, id, options));
+  return withForgeLock(context.store.folder, async () => {
+    return (await openLocked(context, id, options)).landing;
+  });
+}
+
+/** Each of them. When the forge cannot be asked for one, it is not asked for the rest: they are held. */
+export async function openPullRequests(
+  context: ForgeContext,
+  ids: readonly string[],
+  { tell: onLanding, ...options }: OpenOptions & { tell: (landing: Landing) => void },
+): Promise<void> {
+  await withForgeLock(context.store.folder, async () => {
+    let obstacle: VivError | null = null;
+    for (const id of ids) {
+      const opened: Opened = await openLocked(context, id, options, obstacle);
+      obstacle = opened.obstacle;
+      onLanding(opened.landing);
+    }
+  });
+}
+
+interface Opened {
+  landing: Landing;
+  /** Why no other task can be opened now. */
+  obstacle: VivError | null;
 }
 
 /** The same for a caller that has the lock. */
@@ -77,20 +105,23 @@ export async function openLocked(
   context: ForgeContext,
   id: string,
   options: OpenOptions = {},
-): Promise<Landing> {
+  obstacle: VivError | null = null,
+): Promise<Opened> {
   const { store, host } = context;
   const work = await doneWork(store, id);
   const place = { store, now: host.now() };
-  if (work.commits === 0) return unchanged(place, landingOf(work));
+  if (work.commits === 0) return { landing: unchanged(place, landingOf(work)), obstacle };
   let plan: OpenPlan | null = null;
   try {
+    if (obstacle !== null) throw obstacle;
     plan = await planPullRequest(context, work, options);
-    return await carryOut(context, plan, options);
+    return { landing: await carryOut(context, plan, options), obstacle: null };
   } catch (error) {
     if (!isHeld(error) && !isVivError(error, "INVALID")) throw error;
     noteLimit(context, error);
-    const command = error.details.command ?? `viv pr ${idWord(id)}`;
-    return heldBack(place, landingOf(work, plan), bare(error.message), String(command));
+    const command = String(error.details.command ?? `viv pr ${idWord(id)}`);
+    const landing = heldBack(place, landingOf(work, plan), bare(error.message), command);
+    return { landing, obstacle: isHeld(error) && error.details.isOne !== true ? error : null };
   }
 }
 
@@ -106,11 +137,11 @@ export function noteLimit({ store }: ForgeContext, error: VivError): void {
 
 function landingOf(work: DoneWork, plan?: OpenPlan | null): Landing {
   const { id: task, repository, branch, from: base, to: head, before } = work;
-  const { strategy = "merge", reworks = 0, pull_request } = before ?? {};
+  const { strategy = "merge", reworks = 0, state = "queued", pull_request } = before ?? {};
   const target = plan?.base ?? before?.target ?? "";
   const same = { task, repository, branch, base, head, target, strategy, reworks };
   const at = new Date(0).toISOString();
-  return { ...same, ...(pull_request && { pull_request }), state: "queued", at };
+  return { ...same, ...(pull_request && { pull_request }), state, at };
 }
 
 export async function planPullRequest(
@@ -142,7 +173,7 @@ export async function planPullRequest(
   const mustPush = existing?.state !== "merged" && over !== to;
   if (mustPush && over !== null) {
     const isOurs = record?.pull_request?.pushed.includes(over) === true;
-    if (!isOurs && !(await isAncestor(repository, over, to))) {
+    if (!isOurs && !(await isAncestor(over, to, { cwd: repository }))) {
       throw foreign(store, work, remote, over);
     }
   }

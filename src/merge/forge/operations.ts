@@ -74,12 +74,19 @@ export const pr = defineRunOperation({
       throw new VivError("USAGE", "--title goes with one task; each pull request has its own.");
     }
     const forge = await forgeContext(context);
-    const { openPullRequest } = await import("./open.ts");
     const tasks = [];
-    for (const id of wanted) {
-      if (dry_run) tasks.push(await planned(forge, id, { draft, title }));
-      else tasks.push(await rowOf(store, id, await openPullRequest(forge, id, { draft, title })));
+    if (dry_run) {
+      for (const id of wanted) tasks.push(await planned(forge, id, { draft, title }));
+      return { tasks };
     }
+    const { openPullRequests } = await import("./open.ts");
+    const { doneWork } = await import("./work.ts");
+    // All of them before the first: a slip in the last name leaves nothing half done.
+    for (const id of wanted) await doneWork(store, id);
+    const landings: Landing[] = [];
+    const tell = (landing: Landing) => void landings.push(landing);
+    await openPullRequests(forge, wanted, { draft, title, tell });
+    for (const landing of landings) tasks.push(await rowOf(store, landing.task, landing));
     return { tasks };
   },
 });

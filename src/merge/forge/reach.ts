@@ -14,7 +14,7 @@ export interface Reached {
 
 export async function forgeFor(
   host: ForgeHost,
-  settings: ForgeSettings,
+  settings: ForgeSettings & { into?: string },
   { repository, branch }: { repository: string; branch: string },
 ): Promise<Reached> {
   const { remote: wanted, repo, into } = settings;

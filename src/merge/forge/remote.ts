@@ -104,12 +104,6 @@ function unreachable(remote: string, { stderr }: GitAnswer, env: Env): VivError 
   return held(`the remote ${remote} cannot be read: ${redacted(lastWord(stderr), env)}.`);
 }
 
-export async function isAncestor(repository: string, old: string, tip: string): Promise<boolean> {
-  // Also false when the commit is not here.
-  const { status } = await askGit(["merge-base", "--is-ancestor", old, tip], { cwd: repository });
-  return status === 0;
-}
-
 export interface Push {
   remote: string;
   branch: string;
@@ -137,12 +131,13 @@ function refusedPush({ remote, branch }: Push, answer: GitAnswer, env: Env): Viv
   const { stderr } = answer;
   const line = answer.stdout.toString().match(/^!\t[^\t]*\t(.*)$/m)?.[1];
   if (line === undefined) return unreachable(remote, answer, env);
+  const only = { isOne: true };
   if (line.includes("stale info")) {
-    return held(`${remote} has moved ${branch} meanwhile; nothing was pushed over it.`);
+    return held(`${remote} has moved ${branch} meanwhile; nothing was pushed over it.`, only);
   }
   const said = stderr.match(/^remote: *(?:error: *)?(\S.*)$/m)?.[1];
   const why = redacted([line, said].filter(Boolean).join(": "), env);
-  return held(`${remote} refused the push of ${branch}: ${why}.`);
+  return held(`${remote} refused the push of ${branch}: ${why}.`, only);
 }
 
 /** The remote's commit of a branch, with its history, kept by a ref of our own. */
@@ -164,20 +159,4 @@ export async function fetchTip(
   );
   if (answer.status !== 0) throw unreachable(remote, answer, env);
   return git(["rev-parse", "--verify", `${ref}^{commit}`], { cwd: repository });
-}
-
-/** The two merged, with markers where they conflict; nothing when this git cannot do it (before 2.38). */
-export async function mergedTree(
-  repository: string,
-  tip: string,
-  head: string,
-): Promise<{ tree?: string; files?: string[] }> {
-  const args = ["merge-tree", "--write-tree", "--name-only", "--no-messages", "-z", tip, head];
-  const { status, stdout } = await askGit(args, { cwd: repository });
-  const [tree = "", ...files] = stdout
-    .toString()
-    .split("\0")
-    .filter((word) => word !== "");
-  if ((status !== 0 && status !== 1) || !/^[0-9a-f]{40,}$/.test(tree)) return {};
-  return files.length > 0 ? { tree, files } : { tree };
 }

@@ -1,6 +1,7 @@
 import { isVivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
 import { quoted } from "../../base/text.ts";
+import { mergeTrees } from "../../platform/git/merge-tree.ts";
 import { workspacePath } from "../../work/workspaces/record.ts";
 import { commitOf, findRepository } from "../../work/workspaces/worktree.ts";
 import { type Landing, readLanding } from "../landing.ts";
@@ -19,7 +20,7 @@ import {
   withForgeLock,
   writeForgeRecord,
 } from "./record.ts";
-import { fetchTip, mergedTree } from "./remote.ts";
+import { fetchTip } from "./remote.ts";
 import { tellIssue } from "./tell-issue.ts";
 
 /** What became of one task. */
@@ -165,7 +166,7 @@ function withRequest(landing: Landing, { forge }: ForgeRecord, view: PullRequest
 }
 
 async function pushed(context: SyncContext, id: string): Promise<Synced> {
-  const landing = await openLocked(context, id);
+  const { landing } = await openLocked(context, id);
   const { reason } = landing;
   if (landing.state === "held") return { id, did: "held", landing, reason };
   return { id, did: landing.state === "landed" ? "landed" : "pushed", landing };
@@ -184,12 +185,12 @@ async function sent(
 ): Promise<Synced> {
   const { repository, task: id } = landing;
   const tip = await fetchTip(repository, facts.remote, landing.target, host.env);
-  const merged = await mergedTree(repository, tip, landing.head);
+  const { tree, files } = (await mergeTrees({ cwd: repository }, tip, landing.head)) ?? {};
   const note = (more: Partial<PullRequestRecord>) =>
     writeForgeRecord(store.folder, { ...record, pull_request: { ...facts, ...more } });
   note({ sending: ids });
-  const { reworks } = settingsOf(config);
-  const back = await sendBack(store, landing, { why, reason, evidence, tip, ...merged }, reworks);
+  const { rework } = settingsOf(config);
+  const back = await sendBack(store, landing, { why, reason, evidence, tip, tree, files }, rework);
   note({ sent: [...facts.sent, ...ids], sending: undefined });
   return { id, did: "sent_back", landing: back, reason };
 }

@@ -3,9 +3,9 @@ import { idWord } from "../../base/names.ts";
 import { git } from "../../platform/git/git.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
-import { readRecord } from "../../work/workspaces/record.ts";
 import { commitOf, findRepository } from "../../work/workspaces/worktree.ts";
-import { type Landing, readLanding } from "../landing.ts";
+import { branchOfTask } from "../candidates.ts";
+import type { Landing } from "../landing.ts";
 
 /** A done task's branch, as it is now. */
 export interface DoneWork {
@@ -31,17 +31,14 @@ export async function doneWork(store: Store, id: string): Promise<DoneWork> {
     const message = `${id} is ${view.state}; only a done task has a result. See: viv why ${idWord(id)}`;
     throw new VivError("WRONG_STATE", message, { id, state: view.state });
   }
-  const before = readLanding(store.folder, id);
-  const record = readRecord(store.workspaces, id);
-  // After `workspaces gc` only the landing knows it.
-  const known = record?.kind === "worktree" ? record : before;
+  const known = branchOfTask(store, id);
   if (known === null) throw noBranch(id);
   const repository = await findRepository(known.repository);
   const to = await commitOf(repository, `refs/heads/${known.branch}`);
   if (to === null) throw noBranch(id, `its branch ${known.branch} is gone`);
   const { path } = repository;
   const count = await git(["rev-list", "--count", to, "--not", known.base], { cwd: path });
-  const { branch, base: from } = known;
+  const { branch, base: from, landing: before } = known;
   const commits = Number(count);
   return { id, task: view.task, repository: path, branch, from, to, commits, before };
 }

@@ -128,8 +128,8 @@ export function isNewLedger(run: FsRun): boolean {
   return run.memo.syncedLedger !== run.ledger.path;
 }
 
-/** There are hundreds of steps, and they may be lost; usage may not. */
-export function recordModelLine(run: FsRun, line: NewLine): void {
+/** There are hundreds of steps, and they may be lost; usage and landings may not. */
+export function recordTold(run: FsRun, line: NewLine): void {
   const at = nowIso(run);
   if (line.event === "step") run.ledger.appendSoon(at, JSON.stringify({ at, ...line }), false);
   // Others read it at once; after a power cut no run spends.

@@ -10,7 +10,7 @@ import { registerWorker } from "./claims/register.ts";
 import { writeHeartbeat } from "./claims/vital-signs.ts";
 import { examineRun } from "./doctor/examination.ts";
 import { Afterwards } from "./ends/afterwards.ts";
-import { approveTask, cancelTask, rejectTask, retryTask } from "./ends/decide.ts";
+import { approveTask, cancelTask, rejectTask, retryTask, reworkTask } from "./ends/decide.ts";
 import {
   completeInBackground,
   completeTask,
@@ -18,7 +18,7 @@ import {
   releaseTask,
 } from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
-import { type FsRun, recordModelLine } from "./fs-run.ts";
+import { type FsRun, recordTold } from "./fs-run.ts";
 import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
 import { project, projectAtClose } from "./record/project.ts";
@@ -97,6 +97,7 @@ export function fsStore(run: FsRun): S.Store {
     retry: call((_, id, decision = {}) => retryTask(run, id, decision)),
     approve: call((_, id, decision = {}) => approveTask(run, id, decision)),
     reject: call((_, id, decision = {}) => rejectTask(run, id, decision)),
+    rework: call((_, id, decision = {}) => reworkTask(run, id, decision)),
 
     claimMark: ({ id, token }) => `${id}.${token}@${location}`,
     noteProcess: call(noteProcess),
@@ -125,7 +126,7 @@ export function fsStore(run: FsRun): S.Store {
       yield* read.ledgerLines(run, query);
     },
     followLedger: () => read.followLedger(run),
-    append: call(recordModelLine),
+    append: call(recordTold),
     log: (id, options = {}) => readLog(run, id, options),
     proof: call(readProof),
     waitForWork: (options) => waitForWork(run, options),

@@ -21,7 +21,13 @@ import { limitsSection, routeFor, routesSection, typesOf } from "../config-route
 import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
 import { inheritedEnv } from "../place.ts";
-import { Worker, type WorkerEvent, type WorkerOptions, type WorkerReport } from "../worker.ts";
+import {
+  type BesideEvent,
+  Worker,
+  type WorkerEvent,
+  type WorkerOptions,
+  type WorkerReport,
+} from "../worker.ts";
 
 const input = z.strictObject({
   handler: text("the executable for every task (default: the routes in viv.toml)"),
@@ -58,6 +64,7 @@ export type WorkEvent =
       })
   | ({ kind: "proven"; id: string; snake: string | null; how: string; unproven?: string } & End)
   | { kind: "trouble"; id?: string; code: string; message: string }
+  | ({ kind: "landing" } & BesideEvent)
   | ({ kind: "finished" } & WorkerReport);
 
 const report = z.object({
@@ -123,6 +130,8 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
       const outcome = ["proven", "eaten", "review"].includes(how) ? "done" : how;
       return { kind: "proven", id, snake, how, outcome, note, unproven };
     }
+    case "landing":
+      return { kind: "landing", ...event.landing };
     case "trouble": {
       const { error, claim } = event;
       const message = error instanceof Error ? error.message : String(error);
@@ -184,6 +193,7 @@ function workerFor(
     }),
     beforeClaim: spent && (() => sharedBudget.refresh()),
     mostAtOnce: spent && (() => sharedBudget.room(budget)),
+    config,
     onReaped: usesModels ? settleReaped(store, host, find, prices, onError) : undefined,
     onEvent,
   };
@@ -288,7 +298,14 @@ function fromConfig(
   given: Config | undefined,
   host: WorkerHost,
 ): (type: string) => ReadyRoute | undefined {
-  const config = routesIn(given, host.cwd);
+  return readyRoutes(routesIn(given, host.cwd), host);
+}
+
+/** The routes of a viv.toml, as a worker on this machine uses them. */
+export function readyRoutes(
+  config: Config,
+  host: Pick<WorkerHost, "env">,
+): (type: string) => ReadyRoute | undefined {
   const { folder } = config;
   return (type) => {
     const route = routeFor(config, type);

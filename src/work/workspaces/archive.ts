@@ -10,6 +10,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -34,20 +35,46 @@ export async function archiveWorktree(
   target: string,
 ): Promise<string | null> {
   return withTemporary(root, async (temporary) => {
-    const own = { ...place, indexFile: join(temporary, "index") };
-    const index = join(place.gitDir ?? "", "index");
-    if (existsSync(index)) {
-      copyFileSync(index, own.indexFile);
-      // Older than all files: so git compares their content. By the time of the copy it would overlook
-      // changes from just before.
-      utimesSync(own.indexFile, 1, 1);
-    } else await git(["read-tree", base], own);
+    const own = await ownIndex(temporary, place, base);
     await stage(own);
     const from = await git(["rev-parse", `${base}^{tree}`], own);
     const to = await git(["write-tree"], own);
     if (from === to) return null;
     return writePatch(temporary, own, { from, to }, target);
   });
+}
+
+/** The files of a worktree as a tree, ignored ones apart. Its index stays as it is. */
+export function treeOfFiles(root: string, place: GitPlace): Promise<string> {
+  return withTemporary(root, async (temporary) => {
+    const own = await ownIndex(temporary, place, "HEAD");
+    await stage(own);
+    return git(["write-tree"], own);
+  });
+}
+
+/**
+ * Makes the files of a worktree those of a tree. Its index is replaced in one step when they are:
+ * killed before, the same call begins anew.
+ */
+export function checkOut(root: string, place: GitPlace, tree: string): Promise<void> {
+  return withTemporary(root, async (temporary) => {
+    const own = await ownIndex(temporary, place, "HEAD");
+    await git(["read-tree", "--reset", "-u", tree], own);
+    renameSync(own.indexFile, join(place.gitDir ?? "", "index"));
+  });
+}
+
+async function ownIndex(temporary: string, place: GitPlace, base: string) {
+  const own = { ...place, indexFile: join(temporary, "index") };
+  const index = join(place.gitDir ?? "", "index");
+  if (existsSync(index)) {
+    copyFileSync(index, own.indexFile);
+    // Older than all files: so git compares their content. By the time of the copy it would overlook
+    // changes from just before.
+    utimesSync(own.indexFile, 1, 1);
+  } else await git(["read-tree", base], own);
+  return own;
 }
 
 /** A patch that makes all files of a folder out of nothing; a tar where a patch cannot hold it. */

@@ -47,9 +47,15 @@ const UNFINISHED = {
   "rebase-apply": "rebase",
 };
 
-function mustBeAtRest(admin: string, path: string): void {
-  for (const [file, what] of Object.entries(UNFINISHED)) {
-    if (!existsSync(join(admin, file))) continue;
+/** What git has begun there and not ended, like a merge; null at rest. */
+export function unfinishedIn(admin: string): string | null {
+  const file = Object.keys(UNFINISHED).find((name) => existsSync(join(admin, name)));
+  return file === undefined ? null : UNFINISHED[file as keyof typeof UNFINISHED];
+}
+
+export function mustBeAtRest(admin: string, path: string): void {
+  const what = unfinishedIn(admin);
+  if (what !== null) {
     throw invalid(
       path,
       `a ${what} is unfinished in ${path}; finish it, or run: git -C ${path} ${what} --abort.`,
@@ -57,7 +63,7 @@ function mustBeAtRest(admin: string, path: string): void {
   }
 }
 
-async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
+export async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   const { status, stdout } = await askGit(["symbolic-ref", "--quiet", "HEAD"], place);
   const head = status === 0 ? stdout.toString().trim() : null;
   if (head === `refs/heads/${branch}`) return;
@@ -69,7 +75,7 @@ async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
 }
 
 /** The user is the author, as far as git knows one. */
-async function identity(place: GitPlace): Promise<Record<string, string>> {
+export async function identity(place: GitPlace): Promise<Record<string, string>> {
   const env: Record<string, string> = {};
   for (const role of ["AUTHOR", "COMMITTER"]) {
     const question = ["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`];

@@ -203,6 +203,7 @@ const MOVES: Readonly<Record<string, TaskState | null>> = {
   rejected: null,
   cancelled: null,
   retried: null,
+  reworked: null,
 };
 
 /** After one of these a task is no longer where its last end left it. */

@@ -300,6 +300,7 @@ function follow(records: HistoryRecord[], line: LedgerLine, { early, unlogged }:
       addReceipt(records, token, line.receipt);
       return;
     case "retried":
+    case "reworked":
     case "rejected": {
       const { task = "", from, by = "someone", at, note } = line;
       const first = unlogged.get(task);

@@ -1,0 +1,87 @@
+import { createHash } from "node:crypto";
+import { lstatSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { mkdirSync } from "../platform/files/beneath.ts";
+import { type GitOptions, type GitPlace, git } from "../platform/git/git.ts";
+import {
+  adminOf,
+  forget,
+  isHalfMade,
+  placeOf,
+  type Repository,
+  restorePointer,
+} from "../work/workspaces/worktree.ts";
+
+/**
+ * The queue's own worktree of a repository, with a detached HEAD: `merge/.scratch/<key>/` in the
+ * run. Merges are proven in it. Only the holder of the repository's queue lock uses it, so what a
+ * killed process left in it is simply cleared away.
+ */
+export class Scratch {
+  readonly path: string;
+  readonly place: GitPlace;
+  #isUsed = true;
+
+  private constructor(path: string, place: GitPlace) {
+    this.path = path;
+    this.place = place;
+  }
+
+  static async open(run: string, repository: Repository, commit: string): Promise<Scratch> {
+    const path = scratchPath(run, repository);
+    mkdirSync(join(run, "merge/.scratch"), { recursive: true, mode: 0o700 });
+    const isThere = lstatSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
+    let admin = adminOf(repository, path);
+    if (admin !== null && (!isThere || isHalfMade(admin))) {
+      rmSync(path, { recursive: true, force: true });
+      await forget(repository, path);
+      admin = null;
+    }
+    if (admin === null) {
+      rmSync(path, { recursive: true, force: true });
+      const add = ["worktree", "add", "--quiet", "--detach", "--no-checkout", path, commit];
+      await git(add, { cwd: repository.path });
+      admin = adminOf(repository, path) ?? "";
+    } else {
+      for (const file of LEFT_BY_KILLED)
+        rmSync(join(admin, file), { recursive: true, force: true });
+      rmSync(join(path, ".git"), { recursive: true, force: true });
+      restorePointer(admin, path);
+    }
+    return new Scratch(path, placeOf(admin, path));
+  }
+
+  /** Something may have written into it. */
+  use(): void {
+    this.#isUsed = true;
+  }
+
+  git(args: readonly string[], more: Partial<GitOptions> = {}): Promise<string> {
+    return git([...OWN_SETTINGS, ...args], { ...this.place, ...more });
+  }
+
+  /** Exactly the files of that commit: a proof must not depend on what an earlier one left. */
+  async become(commit: string): Promise<void> {
+    await this.git(["reset", "--quiet", "--hard", commit]);
+    if (this.#isUsed) await this.git(["clean", "-ffdxq"]);
+    this.#isUsed = false;
+  }
+}
+
+/** By the repository, of which a run may have several. */
+export function scratchPath(run: string, { gitDir }: Repository): string {
+  const key = createHash("sha256").update(gitDir).digest("hex").slice(0, 12);
+  return join(run, "merge/.scratch", key);
+}
+
+const LEFT_BY_KILLED = [
+  ...["index.lock", "HEAD.lock", "rebase-merge", "rebase-apply"],
+  ...["CHERRY_PICK_HEAD", "MERGE_HEAD", "REVERT_HEAD", "AUTO_MERGE"],
+];
+
+/** Whole, also where the user's own checkout is sparse. */
+const OWN_SETTINGS = [
+  "core.sparseCheckout=false",
+  "core.logAllRefUpdates=false",
+  "advice.detachedHead=false",
+].flatMap((setting) => ["-c", setting]);

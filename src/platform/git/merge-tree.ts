@@ -1,0 +1,43 @@
+import { VivError } from "../../base/errors.ts";
+import { askGit, type GitPlace, lastWord } from "./git.ts";
+
+/** Two commits merged without a worktree. */
+export interface MergedTree {
+  /** With conflict markers in files that conflict. */
+  tree: string;
+  /** Paths with conflicts, as git names them; empty when it merges cleanly. */
+  files: string[];
+  /** What git says about each conflict. */
+  messages: string[];
+}
+
+/** Null when this git cannot do it: that needs 2.38. */
+export async function mergeTrees(
+  place: GitPlace,
+  ours: string,
+  theirs: string,
+): Promise<MergedTree | null> {
+  const args = ["merge-tree", "--write-tree", "--name-only", "-z", "--messages", ours, theirs];
+  const { status, stdout, stderr } = await askGit(args, place);
+  if (status === 129) return null; // its usage: it does not know the flags
+  const [tree = "", ...rest] = stdout.toString("utf8").split("\0");
+  // It ends with 1 after a conflict, and when one of the two is no commit.
+  if ((status !== 0 && status !== 1) || !/^[0-9a-f]{40,}$/.test(tree)) {
+    throw new VivError("INVALID", `git merge-tree failed: ${lastWord(stderr)}.`, { stderr });
+  }
+  const end = status === 0 ? 0 : rest.indexOf("");
+  return { tree, files: rest.slice(0, end), messages: messagesIn(rest.slice(end + 1)) };
+}
+
+/** Each is: a number of paths, the paths, the kind of message, the message. */
+function messagesIn(words: readonly string[]): string[] {
+  const messages: string[] = [];
+  for (let at = 0; at < words.length; ) {
+    const paths = Number(words[at]);
+    const [kind = "", message = ""] = words.slice(at + 1 + paths, at + 3 + paths);
+    if (words[at] === "" || kind === "" || !Number.isSafeInteger(paths)) break;
+    if (kind.startsWith("CONFLICT")) messages.push(message.trim());
+    at += paths + 3;
+  }
+  return messages;
+}
