@@ -80,6 +80,24 @@ describe("viv pr", () => {
   });
 });
 
+describe('viv merge with via = "pr"', () => {
+  it("opens pull requests instead of merging, in order, and asks a dead forge once", async () => {
+    const { forge, around } = await scene("t.1", "t.2");
+    writeFileSync(join(forge.repository, "viv.toml"), '[merge]\nvia = "pr"\ninto = "main"\n');
+    forge.days({ on: ".", kind: "offline" });
+    await cli(["merge", "--all"], around);
+    expect(forge.calls()).toHaveLength(1);
+    const held = await json<{ landings: object[] }>(["merge", "--status"], around);
+    expect(held.landings).toMatchObject([{ landing: "held" }, { landing: "held" }]);
+    const before = forge.commitOf("main");
+    await cli(["merge", "--all"], around);
+    expect(forge.state().pulls).toMatchObject([{ branch: "viv/t.1" }, { branch: "viv/t.2" }]);
+    expect(forge.commitOf("main")).toBe(before);
+    await cli(["merge", "--all"], around);
+    expect(forge.state().pulls).toHaveLength(2);
+  });
+});
+
 describe("viv sync", () => {
   it("says what became of them, also on a narrow terminal", async () => {
     const { forge, around } = await scene("t.1", "t.2");

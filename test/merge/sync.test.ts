@@ -1,12 +1,13 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parseConfig } from "../../src/app/config.ts";
 import { importIssues } from "../../src/merge/forge/import.ts";
 import { openPullRequest } from "../../src/merge/forge/open.ts";
 import { readForgeRecord, writeForgeRecord } from "../../src/merge/forge/record.ts";
 import { type SyncContext, syncPullRequests } from "../../src/merge/forge/sync.ts";
 import { type Landing, readLanding, writeLanding } from "../../src/merge/landing.ts";
-import type { SentBack } from "../../src/merge/send-back.ts";
+import { type SentBack, sendBack } from "../../src/merge/send-back.ts";
 import { commitFile, git, newForge, runWith, type StandIn } from "../support/forge/new-forge.ts";
 
 /** What `viv sync` reads back, and `viv import` takes in. */
@@ -206,6 +207,45 @@ describe("viv sync", () => {
     expect(readForgeRecord(path, "t.1")?.pull_request?.sent).toEqual(["r1"]);
     await sync();
     expect(sent).toHaveLength(1);
+  });
+});
+
+describe("with the queue", () => {
+  it("a task goes back, is done again, and its pull request gets the new commits", async () => {
+    const { forge, store, path, context } = await scene("gh", "t.1");
+    const real = { ...context, sendBack };
+    await openPullRequest(context, "t.1");
+    const first = forge.commitOf("viv/t.1");
+    forge.change(({ pulls: [one] }) => one?.reviews.push(requested));
+    expect(await syncPullRequests(real, null)).toMatchObject({ tasks: [{ did: "sent_back" }] });
+    expect(await store.show("t.1")).toMatchObject({ state: "pending" });
+    expect(readLanding(path, "t.1")).toMatchObject({ state: "reworked", reworks: 1 });
+    // While it is at work again, nothing is pushed and nothing sent.
+    expect((await syncPullRequests(real, null)).tasks[0]?.reason).toBe("its task is at work again");
+    const [claim] = await store.claim({ worker: "w", max: 1 });
+    expect(claim?.id).toBe("t.1");
+    const evidence = readFileSync(join(path, "artifacts/t.1.evidence/1.merge.log"), "utf8");
+    expect(evidence).toContain("> Add a test.");
+    expect(evidence).toContain("Change it as the comments ask.");
+    await commitFile(store, forge.repository, "t.1", "test.txt", "a test\n");
+    await store.complete({ id: "t.1", worker: "w" });
+    expect(await syncPullRequests(real, null)).toMatchObject({ tasks: [{ did: "pushed" }] });
+    expect(forge.commitOf("viv/t.1")).not.toBe(first);
+    expect(forge.state().pulls).toHaveLength(1);
+    expect(readLanding(path, "t.1")).toMatchObject({ state: "pull_request", reworks: 1 });
+  });
+
+  it("waits for a person when the reworks are used up, and still lands", async () => {
+    const { forge, path, context } = await scene("gh", "t.1");
+    const config = await parseConfig("[merge]\nrework = 0\n", join(forge.folder, "viv.toml"));
+    const real = { ...context, config, sendBack };
+    await openPullRequest(context, "t.1");
+    forge.change(({ pulls: [one] }) => one?.reviews.push(requested));
+    await syncPullRequests(real, null);
+    expect(readLanding(path, "t.1")?.state).toBe("needs_you");
+    forge.merge(1);
+    await syncPullRequests(real, null);
+    expect(readLanding(path, "t.1")?.state).toBe("landed");
   });
 });
 
