@@ -137,7 +137,9 @@ describe("the push", () => {
     await commitFile(store, forge.repository, "t.7", "ours.txt", "ours\n");
     const landing = await openPullRequest(context, "t.7");
     expect(landing.state).toBe("held");
-    expect(landing.reason).toContain(`viv did not push (${other.slice(0, 12)})`);
+    expect(landing.reason).toContain(
+      `others have pushed to viv/t.7 of origin (${other.slice(0, 12)})`,
+    );
     expect(forge.commitOf(branch)).toBe(other);
     // The command that it names.
     git(join(store.workspaces, "t.7"), "pull", "-q", "--no-rebase", "origin", branch);

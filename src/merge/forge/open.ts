@@ -197,7 +197,7 @@ function foreign(store: Store, { id, branch }: DoneWork, remote: string, over: s
   const folder = quoted(workspacePath(store.workspaces, id));
   const pull = `git -C ${folder} pull --no-rebase ${quoted(remote)} ${quoted(branch)}`;
   return invalid(
-    `${remote} has commits on ${branch} that viv did not push (${over.slice(0, 12)}); nothing was pushed over them`,
+    `others have pushed to ${branch} of ${remote} (${over.slice(0, 12)}); nothing was pushed over that`,
     `${pull} && viv pr ${idWord(id)}`,
   );
 }

@@ -1,3 +1,4 @@
+import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import type { Env } from "../../operation/operation.ts";
 import { askGit, type GitAnswer, git, lastWord } from "../../platform/git/git.ts";
@@ -70,7 +71,7 @@ async function askRemote(args: readonly string[], repository: string, env: Env) 
     return await askGit(args, online(repository, env));
   } catch (error) {
     if ((error as { cause?: { name?: string } }).cause?.name !== "AbortError") throw error;
-    throw held(`git ${args[0]} had no answer for ${PATIENCE_MS / 60_000} minutes.`, {
+    throw held(`git ${args[0]} had no answer for ${formatDuration(PATIENCE_MS)}.`, {
       unsure: true,
     });
   }
