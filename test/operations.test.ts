@@ -169,6 +169,7 @@ const SAMPLES: Record<string, Sample> = {
   release: { run: "run", setUp: claimed, input: ofClaim },
   heartbeat: { run: "run", setUp: task, input: { worker: "w" } },
   ls: { run: "run", setUp: task },
+  diff: { run: "run", setUp: task, input: { id: "a" }, refuses: "WRONG_STATE" },
   show: { run: "run", setUp: task, input: { id: "a" } },
   tree: { run: "run", setUp: family },
   why: { run: "run", setUp: task, input: { id: "a" } },

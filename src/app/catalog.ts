@@ -91,7 +91,7 @@ const commands: readonly CatalogEntry[] = [
   entry("engines", "installed engines; dry runs", "care", models),
   entry("accounts", "state of each account; open, close", "care", engines),
   entry("gate", "slots for engines: holders and queue", "care", gate),
-  entry("workspaces", "folders of tasks; gc removes old ones", "care", work),
+  entry("workspaces", "folders of tasks; gc removes landed ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
   entry("reap", "release the claims of dead workers", "care", queueMaintenance),
   entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),

@@ -125,8 +125,11 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     beginOf: async (...args) => (await import("../merge/begin-of.ts")).beginOf(...args),
     unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
-    removeWorkspace: async (id) =>
-      (await workspaces.remove()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
+    removeWorkspace: async (id, landed) => {
+      const { removeWorkspace } = await workspaces.remove();
+      return removeWorkspace(root, id, join(artifacts, `${id}.patch`), landed);
+    },
+    landedAs: async (id) => (await import("../merge/facts.ts")).landedAs(runDir, id),
     accounts: await accountsHere(env, cwd),
     gate: (await gateHere(env, cwd)).machine,
     engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),

@@ -105,15 +105,17 @@ const mergeCommand: Command = {
   op: merge,
   names: { ids: "id" },
   positionals: [{ key: "ids", many: true }],
-  placeholders: { into: "BRANCH" },
-  accessFor: ({ ids, all, dry_run, status }: Values) => {
-    const isAsked = all === true || (Array.isArray(ids) && ids.length > 0);
+  placeholders: { into: "BRANCH", continue: "ID" },
+  accessFor: ({ ids, all, dry_run, status, continue: resolved }: Values) => {
+    const isAsked =
+      all === true || resolved !== undefined || (Array.isArray(ids) && ids.length > 0);
     return status || dry_run || !isAsked ? "read" : "write";
   },
   examples: [
     ["viv merge", "how the landings stand"],
     ["viv merge --all", "land every done task: merge, prove, move the branch"],
     ["viv merge t.4 t.9 --into main", "these two, into main"],
+    ["viv merge --continue t.4", "its conflict is resolved in its worktree: commit, prove, land"],
     ["viv merge --all --dry-run", "what would land, and what conflicts"],
   ],
   view: (term, io) => {

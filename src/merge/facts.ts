@@ -3,7 +3,9 @@ import * as z from "zod/mini";
 import { ifThere } from "../base/errno.ts";
 import { isVivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
+import { askGit } from "../platform/git/git.ts";
 import type { Store, TaskView } from "../queue/store.ts";
+import type { LandedAs } from "../work/host.ts";
 import { idOfRecord, readRecord } from "../work/workspaces/record.ts";
 import { type Changes, changedFiles, changesOf, isElsewhere, sumOf } from "./changes.ts";
 import {
@@ -170,4 +172,14 @@ function underWay(landing: Landing | null, { code, text }: LandingSentence): Sen
   const sent = describeRework(landing);
   if (sent !== null) return { code: "reworked", text: sent };
   return { code, text: code === "not_landed" ? "not done yet" : text };
+}
+
+/** Null for a task that has not landed. One call of git. */
+export async function landedAs(run: string, id: string): Promise<LandedAs | null> {
+  const landing = readLanding(run, id);
+  if (landing?.state !== "landed" || landing.to === undefined) return null;
+  const { repository, target, head, to } = landing;
+  const isIn = ["merge-base", "--is-ancestor", to, `refs/heads/${target}`];
+  const { status } = await askGit(isIn, { cwd: repository });
+  return { head, target, isThere: status === 0 };
 }

@@ -23,6 +23,7 @@ const input = z.strictObject({
   ids: z.optional(z.array(z.string()).check(z.describe("id of the task (or several)"))),
   all: flag("every done task with a branch"),
   into: text("the branch that the work goes into (default: into in [merge], else viv/RUN)"),
+  continue: text("go on with this task, whose work a person has resolved in its worktree"),
   dry_run: flag("only show what would be done"),
   status: flag("only show how the landings stand"),
 });
@@ -67,7 +68,10 @@ export const merge = defineRunStream({
   input,
   event: z.looseObject({ kind: z.string() }) as unknown as z.ZodMiniType<Emitted>,
   output,
-  async check(_, { ids, all }) {
+  async check(_, { ids, all, continue: resolved, dry_run, status }) {
+    if (resolved !== undefined && (ids?.length || all || dry_run || status)) {
+      throw new VivError("USAGE", "--continue ID stands alone: it queues that task again.");
+    }
     if (ids && ids.length > 0 && all) {
       throw new VivError("USAGE", "name the tasks, or say --all, not both.");
     }
@@ -81,7 +85,12 @@ async function merged(
   emit: (event: Emitted) => void,
 ): Promise<MergeOutput> {
   const { store } = context;
-  const { ids = [], dry_run = false } = given;
+  const { continue: resolved, dry_run = false } = given;
+  if (resolved !== undefined) {
+    const { continueLanding } = await import("./continue.ts");
+    await continueLanding(store, resolved);
+  }
+  const ids = resolved === undefined ? (given.ids ?? []) : [resolved];
   for (const id of ids) await assertHasBranch(store, id);
   const wanted = ids.length > 0 ? ids : null;
   const isAsked = wanted !== null || given.all === true;

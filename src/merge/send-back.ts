@@ -147,7 +147,7 @@ function textFor(
     files.length === 0
       ? TO_DO[why === "review" ? "review" : "red"]
       : `Resolve the conflicts so that the work of both sides is kept. Conflict markers may be in:\n${files.map((file) => `  ${file}`).join("\n")}`;
-  return [evidence.trimEnd(), `${reason}.`, where, todo].filter(Boolean).join("\n\n");
+  return [evidence.trimEnd() || `${reason}.`, where, todo].join("\n\n");
 }
 
 /** The workspace may be gone: then its record is enough to make it again from the branch. */

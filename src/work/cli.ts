@@ -164,7 +164,8 @@ const workspacesCommand: Command = {
   positionals: [{ key: "action" }, { key: "id", many: true }],
   examples: [
     ["viv workspaces", "all workspaces, with unmerged work"],
-    ["viv workspaces gc", "remove those of ended tasks; unmerged work is kept as a patch"],
+    ["viv workspaces gc", "remove those whose work has landed, or that have none"],
+    ["viv workspaces gc t.4", "remove this one; what has not landed is kept as a patch"],
   ],
   human: (output: Output, term) => {
     const { color } = term;
@@ -198,13 +199,14 @@ const workspacesCommand: Command = {
 };
 
 function situation(one: Output["workspaces"][number]): string {
-  const { dirty, ahead, merged, missing, kind } = one;
+  const { dirty, ahead, merged, missing, kind, landed } = one;
   if (missing) return "folder is gone";
   if (kind === "dir") return dirty ? "has files" : "empty";
-  const unchanged = one.commits === 0 ? "no changes" : "merged";
-  const changes = dirty ? "uncommitted changes" : merged && unchanged;
-  const commits = ahead > 0 && `${counted(ahead, "commit")} not merged`;
-  return [changes, commits].filter(Boolean).join(", ");
+  const changes = dirty && "uncommitted changes";
+  const rest = landed ? `landed in ${plain(landed)}` : merged && "merged";
+  const commits = ahead > 0 && `${counted(one.commits ?? ahead, "commit")} not merged`;
+  const where = one.commits === 0 ? !dirty && "no changes" : rest || commits;
+  return [changes, where].filter(Boolean).join(", ");
 }
 
 export const commands = {

@@ -14,6 +14,14 @@ import type { Begin } from "./workspaces/begin.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
 
+export interface LandedAs {
+  /** The commit of its branch. */
+  head: string;
+  target: string;
+  /** The target still has it: it may have been moved back by force. */
+  isThere: boolean;
+}
+
 /** What a worker needs of the machine; main.ts provides the real one. */
 export interface WorkerHost {
   handlers: Handlers;
@@ -27,8 +35,10 @@ export interface WorkerHost {
   /** Where the branch of a task begins; without it, at the route's base. */
   beginOf?(store: Store, task: Task, config: Config | undefined): Promise<Begin>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
-  /** Writes unsaved work to a patch in artifacts/ first. */
-  removeWorkspace(id: string): Promise<RemovedWorkspace>;
+  /** Writes unsaved work to a patch in artifacts/ first; not if this commit of its branch has landed. */
+  removeWorkspace(id: string, landed?: string): Promise<RemovedWorkspace>;
+  /** How the branch of a task has landed; null if it has not. */
+  landedAs?(id: string): Promise<LandedAs | null>;
   /** The gates of accounts, for every worker on the machine. */
   accounts: Accounts;
   /** The machine's gate, for every engine that is started on it. */

@@ -1,6 +1,5 @@
 import { isVivError, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
-import type { Config } from "../base/section.ts";
 import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";

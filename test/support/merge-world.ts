@@ -40,9 +40,12 @@ export class MergeWorld {
   }
 
   /** With a repository of one commit on main. */
-  static async begin(files: Record<string, string> = { "a.txt": "one\n" }): Promise<MergeWorld> {
-    const world = await MergeWorld.open();
-    execFileSync("git", ["init", "-q", "-b", "main", world.repo]);
+  static async begin(
+    files: Record<string, string> = { "a.txt": "one\n" },
+    home?: string,
+  ): Promise<MergeWorld> {
+    const world = await MergeWorld.open(home);
+    execFileSync("git", ["init", "-q", "--template=", "-b", "main", world.repo]);
     world.git("config", "user.name", "t");
     world.git("config", "user.email", "t@example.org");
     world.write(world.repo, files);

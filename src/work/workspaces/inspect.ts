@@ -63,12 +63,11 @@ export async function inspect(root: string, id: string): Promise<Inspection | nu
       return await inspectWorktree(info, record);
     } catch (error) {
       // One that git cannot read must not hide the others. It counts as unsaved.
-      Object.assign(info, { dirty: !info.missing, merged: false });
+      info.dirty = !info.missing;
       return { info, obstacle: (error as Error).message.replace(/\.$/, "") };
     }
   }
   info.dirty = !info.missing && readdirSync(path).length > 0;
-  info.merged = !info.dirty;
   return { info };
 }
 
@@ -76,15 +75,15 @@ async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Pro
   const repository = await findRepository(record.repository);
   const tip = await commitOf(repository, `refs/heads/${record.branch}`);
   info.ahead = tip === null ? 0 : await countAhead(repository, record.branch);
-  info.merged = tip !== null && info.ahead === 0;
-  if (tip !== null) info.commits = await countSince(repository, record.base, tip);
+  if (tip !== null) {
+    info.head = tip;
+    info.commits = await countSince(repository, record.base, tip);
+    info.merged = info.ahead === 0 && info.commits !== 0;
+  }
   const admin = adminOf(repository, info.path);
   const place = admin === null || info.missing ? null : placeOf(admin, info.path);
   const worktree = { record, repository, tip, place };
-  if (info.missing) {
-    if (tip === null) info.merged = true; // there is nothing left to lose
-    return { info, worktree };
-  }
+  if (info.missing) return { info, worktree };
   if (admin === null || place === null) {
     const repair = `git -C ${repository.path} worktree repair ${info.path}`;
     return { info, worktree, obstacle: `its repository does not know it any more; try: ${repair}` };
@@ -98,9 +97,18 @@ async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Pro
   return { info, worktree, obstacle: obstacle ?? undefined };
 }
 
-export async function countAhead(repository: Repository, branch: string): Promise<number> {
-  const others = ["--not", `--exclude=${branch}`, "--branches", "--remotes"];
-  const count = ["rev-list", "--count", `refs/heads/${branch}`, ...others];
+/** Another task's branch may begin with these commits, and a push to a forge merges nothing. */
+export const NOT_OF_TASKS = [
+  ...["--not", "--exclude=viv/*", "--branches"],
+  ...["--exclude=*/viv/*", "--remotes"],
+];
+
+export async function countAhead(
+  repository: Repository,
+  branch: string,
+  which: readonly string[] = [],
+): Promise<number> {
+  const count = ["rev-list", "--count", ...which, `refs/heads/${branch}`, ...NOT_OF_TASKS];
   return Number(await git(count, { cwd: repository.path }));
 }
 
