@@ -6,6 +6,7 @@ const board = () => import("../board/cli.ts");
 const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
+const forge = () => import("../merge/forge/cli.ts");
 const gate = () => import("../gate/cli.ts");
 const init = () => import("./init.ts");
 const merge = () => import("../merge/cli.ts");
@@ -30,6 +31,7 @@ const workEnds = () => import("../work/cli-end.ts");
 const commands: readonly CatalogEntry[] = [
   entry("init", "create a run, or files from a template", "tasks", init),
   entry("enqueue", "add a task, or a stream of them", "tasks", queueTasks),
+  entry("import", "make tasks of a forge's issues", "tasks", forge),
   entry("pit init", "create a pit", "tasks", pit),
   entry("pit toss", "toss food into a pit", "tasks", pit),
   entry("pit status", "claims, and food that is stuck", "looking", pit),
@@ -49,6 +51,8 @@ const commands: readonly CatalogEntry[] = [
   entry("approve", "accept a task in review", "tasks", workEnds),
   entry("reject", "send a task in review back", "tasks", queueTasks),
   entry("merge", "land done work in a branch, proven after the merge", "tasks", merge),
+  entry("pr", "push a done task's branch, open a pull request", "tasks", forge),
+  entry("sync", "read back pull requests: merged, closed, red, comments", "tasks", forge),
   entry("crew up", "start the crew of a manifest", "workers", crew),
   entry("crew ps", "state of each member", "looking", crew),
   entry("crew tick", "run one tick now and follow it", "workers", crew),

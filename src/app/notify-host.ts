@@ -7,7 +7,7 @@ import type { Said } from "../notify/message.ts";
 import type { NotifyPorts } from "../notify/notify-ports.ts";
 import { outboxIn } from "../notify/outbox-files.ts";
 import type { Attempted } from "../notify/plan.ts";
-import { type Context, runPathPort } from "../operation/operation.ts";
+import { type Context, runPlacePort } from "../operation/operation.ts";
 import { findUp } from "../platform/files/search-up.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
 import { wardenSection } from "../warden/config.ts";
@@ -42,7 +42,7 @@ export function notifyPorts(): NotifyPorts {
 /** Null where no run is meant. */
 async function runHere(context: Context): Promise<string | null> {
   try {
-    return await context.use(runPathPort);
+    return (await context.use(runPlacePort)).path;
   } catch (error) {
     if (isVivError(error, "USAGE")) return null;
     throw error;

@@ -6,6 +6,7 @@ import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
+import type { forgePort } from "../merge/forge/forge.ts";
 import type { notifyPort } from "../notify/notify-ports.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
@@ -35,6 +36,7 @@ interface Makers {
   "config files"(): Promise<Of<typeof configFilesPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
+  forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
   notify(): Promise<Of<typeof notifyPort>>;
@@ -78,6 +80,7 @@ export function portsHere(settings: PortSettings): Provide {
     },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
+    forge: async () => (await import("./forge-host.ts")).forgeHost(env, machine?.clock.now),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
     notify: async () => (await import("./notify-host.ts")).notifyPorts(),
     program: async () => program,

@@ -7,6 +7,7 @@ import type { Engine, EngineName } from "../engines/engine.ts";
 import { followLogs } from "../engines/session-logs.ts";
 import type { GatePort } from "../gate/operations.ts";
 import { mergeSection } from "../merge/config.ts";
+import type { MergeContext } from "../merge/session.ts";
 import type { EnginePort } from "../overview/model-operations.ts";
 import { PIT_OFFER } from "../pit/fs/offer.ts";
 import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
@@ -81,8 +82,17 @@ export function whyNotInstalled(program: string, path: string | undefined): stri
 /** With `auto` in [merge], the merge queue. */
 const mergeBeside: WorkerHost["beside"] = async (store, host, options) => {
   const settings = options.config?.section(mergeSection);
-  if (!settings?.auto || settings.via !== "merge") return { stop: async () => {} };
-  return (await import("../merge/beside.ts")).mergeBeside(store, host, options, settings);
+  if (!settings?.auto) return { stop: async () => {} };
+  const { config } = options;
+  const openPullRequests: MergeContext["openPullRequests"] = async (ids, tell) => {
+    const [{ openPullRequests: open }, { forgeHost }] = await Promise.all([
+      import("../merge/forge/open.ts"),
+      import("./forge-host.ts"),
+    ]);
+    await open({ store, host: forgeHost(host.env), config }, ids, { tell });
+  };
+  const { mergeBeside: beside } = await import("../merge/beside.ts");
+  return beside(store, host, options, settings, { openPullRequests });
 };
 
 /** What the check of a route asks of this machine. `sessions`: the folder of the engines' own files. */

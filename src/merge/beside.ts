@@ -18,7 +18,7 @@ export function mergeBeside(
   host: WorkerHost,
   options: Pick<WorkerOptions, "routeFor" | "killAfterMs" | "logBytes" | "onEvent">,
   settings: MergeSettings,
-  ports: Partial<Pick<MergeContext, "sendBack">> = {},
+  ports: Partial<Pick<MergeContext, "sendBack" | "openPullRequests">> = {},
 ): Beside {
   const stopping = new AbortController();
   const { signal } = stopping;

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { askGit, git, gitBytes } from "../platform/git/git.ts";
 import type { Store } from "../queue/store.ts";
 import { treeOfFiles } from "../work/workspaces/archive.ts";
+import { NOT_OF_TASKS } from "../work/workspaces/inspect.ts";
 import { readRecord, workspacePath } from "../work/workspaces/record.ts";
 import {
   adminOf,
@@ -81,7 +82,11 @@ export interface ChangedFile {
   deletions: number | null;
 }
 
-export async function changedFiles({ repository, from, to }: Changes): Promise<ChangedFile[]> {
+export async function changedFiles({
+  repository,
+  from,
+  to,
+}: Pick<Changes, "repository" | "from" | "to">): Promise<ChangedFile[]> {
   const args = ["diff-tree", "-r", "-z", "--numstat", "--no-renames", from, to];
   const text = (await gitBytes(args, { cwd: repository })).toString("utf8");
   return text.split("\0").flatMap((line) => {
@@ -115,10 +120,9 @@ export function sumOf(files: readonly ChangedFile[]): ChangeSum {
 }
 
 /** Whether every commit of the branch is in another one, too: a person has merged it. */
-export async function isElsewhere({ repository, branch, head, base }: Changes): Promise<boolean> {
+export async function isElsewhere({ repository, head, base }: Changes): Promise<boolean> {
   if (head === null || head === base) return false;
-  const others = ["--not", `--exclude=${branch}`, "--branches", "--remotes"];
-  const args = ["rev-list", "--count", "--max-count=1", head, ...others];
+  const args = ["rev-list", "--count", "--max-count=1", head, ...NOT_OF_TASKS];
   const { status, stdout } = await askGit(args, { cwd: repository });
   return status === 0 && stdout.toString().trim() === "0";
 }

@@ -1,5 +1,6 @@
 import type { Section } from "../base/section.ts";
 import { belongsOnTop } from "../queue/config-run.ts";
+import { forgeSection } from "./forge/config.ts";
 
 export const STRATEGIES = ["merge", "squash", "rebase"] as const;
 export type Strategy = (typeof STRATEGIES)[number];
@@ -23,7 +24,7 @@ export interface MergeSettings {
 
 const PROVE_TIMEOUT_MS = 10 * 60_000;
 
-export const mergeSection: Section<MergeSettings> = (top) => {
+export const mergeSection: Section<MergeSettings> = (top, section) => {
   const table = top.section("merge");
   const settings: MergeSettings = {
     into: table.text("into", "the name of a branch"),
@@ -35,6 +36,7 @@ export const mergeSection: Section<MergeSettings> = (top) => {
     rework: table.whole("rework", 100, 0) ?? 2,
     via: table.choice("via", ["merge", "pr"]) ?? "merge",
   };
+  section(forgeSection);
   table.refuseOthers(belongsOnTop);
   return settings;
 };

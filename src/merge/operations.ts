@@ -13,6 +13,7 @@ import { workerHostPort } from "../work/host.ts";
 import { routeFromConfig } from "../work/ready-route.ts";
 import { branchesOf, branchOfTask } from "./candidates.ts";
 import { DEFAULT_MERGE, mergeSection } from "./config.ts";
+import { forgePort } from "./forge/forge.ts";
 import { LANDING_STATES, type Landing } from "./landing.ts";
 import { mergeOnce } from "./queue.ts";
 import { sendBack } from "./send-back.ts";
@@ -132,7 +133,12 @@ async function mergeContext(
 ): Promise<MergeContext> {
   const host = await use(workerHostPort);
   const settings = config?.section(mergeSection) ?? DEFAULT_MERGE;
+  const openPullRequests: MergeContext["openPullRequests"] = async (ids, tell) => {
+    const { openPullRequests: open } = await import("./forge/open.ts");
+    await open({ store, host: await use(forgePort), config }, ids, { tell });
+  };
   return {
+    openPullRequests,
     ...{ store, host, now, signal, onEvent, sendBack, machine: localMachine() },
     settings: into === undefined ? settings : { ...settings, into },
     routeFor: (type) => config && routeFromConfig(config, host, type),

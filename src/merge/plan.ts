@@ -8,7 +8,7 @@ import {
 import type { Landing } from "./landing.ts";
 import { combine, treeOf } from "./merge-commit.ts";
 import { inOrder } from "./order.ts";
-import { targetRequest } from "./queue.ts";
+import { goesToForge, targetRequest } from "./queue.ts";
 import type { MergeContext } from "./session.ts";
 import { findTarget } from "./target.ts";
 
@@ -27,7 +27,12 @@ export async function planMerge(
   for (const { repository, paths } of (await repositoriesOf(all)).found) {
     const branches = all.filter((one) => paths.has(one.repository));
     const heads = await headsOf(repository, branches);
-    const candidates = inOrder(await candidatesAmong(store, branches, heads));
+    const due = inOrder(await candidatesAmong(store, branches, heads));
+    for (const candidate of due.filter((one) => goesToForge(settings, one))) {
+      const target = settings.into ?? candidate.landing?.target ?? "";
+      planned.push({ candidate, target, state: "pull_request" });
+    }
+    const candidates = due.filter((one) => !goesToForge(settings, one));
     if (candidates.length === 0) continue;
     const { tip, branch: target } = await findTarget(
       targetRequest(context, repository, candidates),

@@ -9,7 +9,9 @@ import {
   headsOf,
   repositoriesOf,
 } from "./candidates.ts";
+import type { MergeSettings } from "./config.ts";
 import { hooksNotice } from "./hooks.ts";
+import type { Landing } from "./landing.ts";
 import { inOrder } from "./order.ts";
 import { endLeftProof } from "./prove-merge.ts";
 import { recover } from "./recover.ts";
@@ -70,7 +72,11 @@ async function mergeHere(
   const { store, settings } = context;
   const branches = branchesOf(store, wanted).filter((one) => paths.has(one.repository));
   const heads = await headsOf(repository, branches);
-  const candidates = inOrder(await candidatesAmong(store, branches, heads));
+  const all = inOrder(await candidatesAmong(store, branches, heads));
+  const toForge = all.filter((one) => goesToForge(settings, one)).map(({ id }) => id);
+  const tell = (landing: Landing) => context.onEvent?.({ kind: "landing", landing });
+  if (toForge.length > 0) await context.openPullRequests?.(toForge, tell);
+  const candidates = all.filter(({ id }) => !toForge.includes(id));
   if (candidates.length === 0) return;
   await endLeftProof(context, scratchPath(store.folder, repository));
   const target = await findTarget(targetRequest(context, repository, candidates));
@@ -82,6 +88,14 @@ async function mergeHere(
   while (left.length > 0 && !session.isStopped) {
     await tryGroup(session, left.splice(0, settings.batch));
   }
+}
+
+/** Also without `via`: one that has a pull request is merged there. */
+export function goesToForge(
+  { via }: Pick<MergeSettings, "via">,
+  { landing }: Pick<Candidate, "landing">,
+): boolean {
+  return via === "pr" || landing?.pull_request !== undefined;
 }
 
 export function targetRequest(

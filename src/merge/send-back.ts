@@ -132,15 +132,20 @@ function keepEvidence(store: Store, view: TaskView, landing: Landing, sent: Sent
   return path;
 }
 
+const TO_DO = {
+  red: "Change it so that the check passes together with what has landed meanwhile.",
+  review: "Change it as the comments ask.",
+};
+
 /** A prompt shows the end of it: the task for the next attempt stands there. */
 function textFor(
   { target, branch }: Landing,
-  { evidence, reason, tip, files = [] }: SentBack,
+  { evidence, reason, tip, why, files = [] }: SentBack,
 ): string {
   const where = `This workspace is now on ${target} (${tip.slice(0, 10)}), with the work of ${branch} merged into it and not committed.`;
   const todo =
     files.length === 0
-      ? "Change it so that the check passes together with what has landed meanwhile."
+      ? TO_DO[why === "review" ? "review" : "red"]
       : `Resolve the conflicts so that the work of both sides is kept. Conflict markers may be in:\n${files.map((file) => `  ${file}`).join("\n")}`;
   return [evidence.trimEnd() || `${reason}.`, where, todo].join("\n\n");
 }

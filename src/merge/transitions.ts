@@ -43,6 +43,7 @@ export const LANDING_TABLE: Record<LandingState, Row> = {
     hold: "held",
     again: "queued",
     opened: "pull_request",
+    closed: "closed",
   },
   merging: {
     merged: "proving",
@@ -69,8 +70,8 @@ export const LANDING_TABLE: Record<LandingState, Row> = {
   no_changes: { again: "queued" },
   conflict: WENT_WRONG,
   red: WENT_WRONG,
-  reworked: { again: "queued", found: "landed" },
-  needs_you: { again: "queued", found: "landed" },
+  reworked: { again: "queued", found: "landed", opened: "pull_request", closed: "closed" },
+  needs_you: { again: "queued", found: "landed", opened: "pull_request", closed: "closed" },
   held: {
     begin: "merging",
     empty: "no_changes",
@@ -80,15 +81,18 @@ export const LANDING_TABLE: Record<LandingState, Row> = {
     again: "queued",
     found: "landed",
     opened: "pull_request",
+    closed: "closed",
   },
   pull_request: {
+    opened: "pull_request",
+    hold: "held",
     found: "landed",
     closed: "closed",
     sent_back: "reworked",
     given_up: "needs_you",
     again: "queued",
   },
-  closed: { again: "queued", found: "landed" },
+  closed: { again: "queued", found: "landed", opened: "pull_request" },
 };
 
 /** What a state says besides; it is gone in the next one unless that says it anew. */

@@ -14,7 +14,7 @@ export async function landingsIn(store: Store, isAsked = false): Promise<Landing
 /** Beside "done", which says nothing of where the work is. */
 export function paintLanding(state: LandingState | undefined, { color }: Term): string {
   if (state === undefined) return "";
-  const text = state.replace("_", " ");
+  const text = state === "reworked" ? "sent back" : state.replace("_", " ");
   if (state === "landed") return color.green(text);
   if (state === "needs_you" || state === "held") return color.red(text);
   return state === "no_changes" ? color.dim(text) : color.yellow(text);

@@ -50,6 +50,8 @@ export const LEDGER_EVENTS = [
   "conflict", // it cannot be merged; note says with what
   "merge_red", // merged, its proof failed
   "held", // its landing waits for something; note says for what
+  "pr_opened", // a pull request for its branch: url, number, branch, target, commit
+  "pr_closed", // it was closed without a merge
   "quarantined",
   "repaired",
   "worker_started",
@@ -60,5 +62,6 @@ export type LedgerEvent = (typeof LEDGER_EVENTS)[number];
 /** Facts that other rooms add about a task: model runs, and the way of its work into a branch. */
 export type ToldEvent = Extract<
   LedgerEvent,
-  "step" | "usage" | "reserved" | "landed" | "conflict" | "merge_red" | "held"
+  | ("step" | "usage" | "reserved" | "landed" | "conflict" | "merge_red" | "held")
+  | ("pr_opened" | "pr_closed")
 >;

@@ -647,6 +647,10 @@ describe("the list", () => {
     userGit(folder, "init", "--quiet", "--bare", remote);
     userGit(repository, "remote", "add", "origin", remote);
     userGit(path, "push", "--quiet", "origin", "viv/t1");
+    expect(await facts(root), "a push of the task's own branch merges nothing").toEqual([
+      "t1 worktree 1",
+    ]);
+    userGit(path, "push", "--quiet", "origin", "viv/t1:main");
     expect(await facts(root)).toEqual(["t1 worktree merged"]);
   });
 });
@@ -810,7 +814,7 @@ describe("removing", () => {
     write(join(path, "a"), "x");
     await commitWorkspace(path, "a");
     await open({ ...ask("t3"), base: "viv/t2" }); // the same commit on two branches
-    expect(await removeWorkspace(root, "t2", patch)).toEqual({ id: "t2", removed: true });
+    expect(await removeWorkspace(root, "t2", patch)).toMatchObject({ branch_kept: "viv/t2" });
     expect(await removeWorkspace(root, "t3", patch)).toMatchObject({ branch_kept: "viv/t3" });
   });
 

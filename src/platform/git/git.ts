@@ -27,6 +27,8 @@ export interface GitOptions extends GitPlace {
   stdin?: string | Buffer;
   /** An open file that gets what git says, instead of us. */
   stdoutTo?: number;
+  /** Ends git: for what may wait for a network. */
+  signal?: AbortSignal;
 }
 
 export interface GitAnswer {
@@ -49,6 +51,7 @@ export async function askGit(args: readonly string[], options: GitOptions): Prom
     cwd: options.cwd,
     env: environment(options),
     stdio: [options.stdin === undefined ? "ignore" : "pipe", options.stdoutTo ?? "pipe", "pipe"],
+    signal: options.signal,
   });
   const stdout: Buffer[] = [];
   let stderr = "";

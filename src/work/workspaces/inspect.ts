@@ -115,14 +115,18 @@ async function hasChanges(place: GitPlace): Promise<boolean> {
   const { status } = await askGit(["diff-index", "--cached", "--quiet", "HEAD", "--"], place);
   return paths.length > 0 || nested.length > 0 || status !== 0;
 }
+/** Another task's branch may begin with these commits, and a push to a forge merges nothing. */
+export const NOT_OF_TASKS = [
+  ...["--not", "--exclude=viv/*", "--branches"],
+  ...["--exclude=*/viv/*", "--remotes"],
+];
 
 export async function countAhead(
   repository: Repository,
   branch: string,
   which: readonly string[] = [],
 ): Promise<number> {
-  const others = ["--not", `--exclude=${branch}`, "--branches", "--remotes"];
-  const count = ["rev-list", "--count", ...which, `refs/heads/${branch}`, ...others];
+  const count = ["rev-list", "--count", ...which, `refs/heads/${branch}`, ...NOT_OF_TASKS];
   return Number(await git(count, { cwd: repository.path }));
 }
 

@@ -16,11 +16,11 @@ export const workspaceInfo = z.object({
   repository: z.optional(z.string()),
   /** It has uncommitted changes; a plain folder: it is not empty. */
   dirty: z.boolean(),
-  /** Commits on the branch that are in no other branch of the repository, local or remote. */
+  /** Commits on the branch that are in no other branch, local or remote, but those of tasks. */
   ahead: z.number(),
   /** Commits on the branch since it was made; null when the commit it began with is gone. */
   commits: z.nullable(z.number()),
-  /** The branch has commits of its own, and every one is in another branch as well. */
+  /** The branch has commits of its own, and every one is in a branch that is not a task's. */
   merged: z.boolean(),
   /** The commit that the branch ends at. */
   head: z.optional(z.string()),
