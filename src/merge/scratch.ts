@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { mkdirSync } from "../platform/files/beneath.ts";
-import { type GitOptions, type GitPlace, git } from "../platform/git/git.ts";
+import { type GitOptions, type GitPlace, git, gitInTurn } from "../platform/git/git.ts";
 import {
   adminOf,
   forget,
@@ -62,8 +62,9 @@ export class Scratch {
 
   /** Exactly the files of that commit: a proof must not depend on what an earlier one left. */
   async become(commit: string): Promise<void> {
-    await this.git(["reset", "--quiet", "--hard", commit]);
-    if (this.#isUsed) await this.git(["clean", "-ffdxq"]);
+    const reset = [...OWN_SETTINGS, "reset", "--quiet", "--hard", commit];
+    const clean = [...OWN_SETTINGS, "clean", "-ffdxq"];
+    await gitInTurn(this.#isUsed ? [reset, clean] : [reset], this.place);
     this.#isUsed = false;
   }
 }
