@@ -17,7 +17,7 @@ export default async function land(bench) {
       ours: () => ours(bench, tasks),
       bare: () => bare(bench, tasks),
     },
-    bench.quick ? 1 : 3,
+    bench.quick ? 1 : 2,
     (round) => bench.progress(`${tasks} merges, round ${round}`),
   );
   bench.row({

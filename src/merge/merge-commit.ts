@@ -35,6 +35,8 @@ export interface Combination {
   /** Of the merge commit. */
   message: string;
   signs: boolean;
+  /** The scratch worktree gets its files at once, because it is proven next. */
+  isLast?: boolean;
   /** The author and committer, where git knows none. */
   identity: Readonly<Record<string, string>>;
 }
@@ -45,7 +47,7 @@ export async function combine(one: Combination, scratch: Scratch | null): Promis
   try {
     if (one.strategy === "rebase" && scratch !== null) return await rebase(one, scratch);
     const { ours, theirs } = await sides(one, place);
-    return await mergeAndCommit(one, ours, theirs, place);
+    return await mergeAndCommit(one, ours, theirs, one.isLast ? scratch : null, place);
   } catch (error) {
     if (error instanceof Held) return { kind: "held", ...error.why };
     throw error;
@@ -70,6 +72,7 @@ async function mergeAndCommit(
   one: Combination,
   ours: string,
   theirs: string,
+  scratch: Scratch | null,
   place: GitPlace,
 ): Promise<Combined> {
   // Attributes (merge=union and the like) of the target; git before 2.41 takes those of the folder.
@@ -82,11 +85,19 @@ async function mergeAndCommit(
     (git) => `
       tree=$(${git([...mergeTree, "--name-only", ours, theirs])} </dev/null) || exit
       echo "$tree"
-      test "$tree" = ${one.ontoTree} || ${git(args)} "$tree" || exit ${NO_COMMIT}`,
+      test "$tree" = ${one.ontoTree} && exit
+      commit=$(${git(args)} "$tree") || exit ${NO_COMMIT}
+      echo "$commit"
+      ${(scratch?.resetting(COMMIT) ?? []).map(git).join(" && ").replace(COMMIT, '"$commit"')}`,
     { ...how, stdin: one.message },
   );
-  const [tree = "", made] = stdout.toString().split("\n");
-  if (status === 0) return made ? { kind: "merged", commit: made, tree } : { kind: "empty" };
+  const [tree = "", made = ""] = stdout.toString().split("\n");
+  // Where its files could not be written, the proof tries again and says why.
+  if (made !== "") {
+    if (status === 0) scratch?.hasBecome(made);
+    return { kind: "merged", commit: made, tree };
+  }
+  if (status === 0) return { kind: "empty" };
   if (status === NO_COMMIT) throw (one.signs && notSigned(stderr)) || failed("commit-tree", stderr);
   if (status === 1) {
     const again = await askGit([...mergeTree, "-z", "--name-only", ours, theirs], how);
@@ -100,6 +111,8 @@ async function mergeAndCommit(
 }
 
 const NO_COMMIT = 71;
+/** Stands for the commit until there is one. */
+const COMMIT = "COMMIT";
 
 function failed(what: string, stderr: string): VivError {
   return new VivError("INVALID", `git ${what} failed: ${lastWord(stderr)}.`, { stderr });

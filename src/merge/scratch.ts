@@ -21,6 +21,8 @@ export class Scratch {
   readonly path: string;
   readonly place: GitPlace;
   #isUsed = true;
+  /** The commit whose files it has, as long as nothing has used it. */
+  #at: string | null = null;
 
   private constructor(path: string, place: GitPlace) {
     this.path = path;
@@ -54,6 +56,19 @@ export class Scratch {
   /** Something may have written into it. */
   use(): void {
     this.#isUsed = true;
+    this.#at = null;
+  }
+
+  /** The commands that make it have exactly the files of a commit. */
+  resetting(commit: string): string[][] {
+    const reset = [...OWN_SETTINGS, "reset", "--quiet", "--hard", commit];
+    return this.#isUsed ? [reset, [...OWN_SETTINGS, "clean", "-ffdxq"]] : [reset];
+  }
+
+  /** They have been run. */
+  hasBecome(commit: string): void {
+    this.#at = commit;
+    this.#isUsed = false;
   }
 
   git(args: readonly string[], more: Partial<GitOptions> = {}): Promise<string> {
@@ -62,10 +77,9 @@ export class Scratch {
 
   /** Exactly the files of that commit: a proof must not depend on what an earlier one left. */
   async become(commit: string): Promise<void> {
-    const reset = [...OWN_SETTINGS, "reset", "--quiet", "--hard", commit];
-    const clean = [...OWN_SETTINGS, "clean", "-ffdxq"];
-    await gitInTurn(this.#isUsed ? [reset, clean] : [reset], this.place);
-    this.#isUsed = false;
+    if (this.#at === commit) return;
+    await gitInTurn(this.resetting(commit), this.place);
+    this.hasBecome(commit);
   }
 }
 
