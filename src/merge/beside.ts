@@ -28,8 +28,7 @@ export function mergeBeside(
     ...{ store, host, settings, routeFor, killAfterMs, logBytes, signal, sendBack },
     ...{ machine: localMachine(), now: Date.now, ...ports },
     onEvent: (event) => {
-      if (event.kind === "landing") note(event.landing);
-      tell(event, options);
+      if (event.kind !== "landing" || note(event.landing)) tell(event, options);
     },
   };
   /** Done since the last pass; "all": look at every task, of which there may be many. */
@@ -37,9 +36,17 @@ export function mergeBeside(
   /** Those that are held, or wait for another. */
   const open = new Set<string>();
   let pass: Promise<void> | null = null;
-  const note = ({ task, state }: Landing) => {
+  const told = new Map<string, string>();
+  /** Whether it is news. */
+  const note = ({ task, state, reason }: Landing): boolean => {
+    const text = `${state} ${reason}`;
+    const isNews = told.get(task) !== text;
     if (isOpen(state) && state !== "reworked") open.add(task);
     else open.delete(task);
+    if (open.has(task)) told.set(task, text);
+    else told.delete(task);
+    // One that waits for another is told when it goes on.
+    return isNews && state !== "queued";
   };
   const passes = async () => {
     while (news !== null && !signal.aborted) {
@@ -80,13 +87,8 @@ export function mergeBeside(
 function tell(event: MergeEvent, { onEvent }: Pick<WorkerOptions, "onEvent">): void {
   if (event.kind === "trouble") onEvent?.({ kind: "trouble", error: event.error });
   if (event.kind === "notice") onEvent?.({ kind: "trouble", error: new Error(event.message) });
-  if (event.kind === "landing" && isNews(event.landing)) {
+  if (event.kind === "landing") {
     const { task: id, state: landing, target, to: commit, reason: note } = event.landing;
     onEvent?.({ kind: "landing", landing: { id, landing, target, commit, note } });
   }
-}
-
-/** One that waits for another is told when it goes on. */
-function isNews({ state }: Landing): boolean {
-  return state !== "queued";
 }

@@ -255,9 +255,9 @@ export class Worker {
     if (!drain || this.#running.size > 0 || this.#failedClaims > 0) return false;
     const waitsForPeople = closedTypes?.().waitsForPeople;
     const look = () => isDrained(this.#store, types, { reviewLimit, waitsForPeople });
-    const settle = this.#beside?.settle?.bind(this.#beside);
-    if (settle === undefined || !(await look())) return look();
-    await settle(); // it may send tasks back
+    const isOver = await look();
+    if (!isOver || this.#beside?.settle === undefined) return isOver;
+    await this.#beside.settle(); // it may send tasks back
     return look();
   }
 
