@@ -86,6 +86,16 @@ const workspace = async () => {
   await task();
   mkdirSync(join(folder, "run/workspaces/a"), { recursive: true });
 };
+/** A done task with a branch, as a worker leaves it. */
+const landable = async () => {
+  await board();
+  handler();
+  const route =
+    '[handlers.default]\nhandler = "./handle.sh"\nworkspace = "worktree"\nrepository = "."\n';
+  writeFileSync(join(folder, "viv.toml"), route);
+  await called("enqueue", { run: "run", input: { type: "t", id: "b" } });
+  await called("work", { run: "run", input: { drain: true } });
+};
 const reviewed = async () => {
   await claimed();
   await called("complete", { run: "run", input: { worker: "w", id: "a" } });
@@ -137,6 +147,7 @@ const SAMPLES: Record<string, Sample> = {
   retry: { run: "run", setUp: task, input: { ids: ["a"] }, refuses: "WRONG_STATE" },
   approve: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
   reject: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
+  merge: { run: "run", setUp: landable, input: { all: true } },
   "crew up": { setUp: crew, input: { manifest: "crew.org" }, isEndless: true },
   "crew ps": { setUp: usedCrew },
   // The lock of a crew is its process's for life, so that this one is taken for busy.

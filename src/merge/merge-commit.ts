@@ -2,7 +2,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { isVivError, VivError } from "../base/errors.ts";
 import { quoted } from "../base/text.ts";
-import { askGit, type GitPlace, git, gitBytes, lastWord } from "../platform/git/git.ts";
+import {
+  askGit,
+  askGitScript,
+  type GitPlace,
+  git,
+  gitBytes,
+  lastWord,
+} from "../platform/git/git.ts";
 import type { Repository } from "../work/workspaces/worktree.ts";
 import type { Strategy } from "./config.ts";
 import type { Scratch } from "./scratch.ts";
@@ -28,6 +35,8 @@ export interface Combination {
   /** Of the merge commit. */
   message: string;
   signs: boolean;
+  /** The scratch worktree gets its files at once, because it is proven next. */
+  isLast?: boolean;
   /** The author and committer, where git knows none. */
   identity: Readonly<Record<string, string>>;
 }
@@ -37,11 +46,8 @@ export async function combine(one: Combination, scratch: Scratch | null): Promis
   const place = scratch?.place ?? { cwd: one.repository.path };
   try {
     if (one.strategy === "rebase" && scratch !== null) return await rebase(one, scratch);
-    const merged = await mergedTree(one, place);
-    if (typeof merged !== "string") return merged;
-    if (merged === one.ontoTree) return { kind: "empty" };
-    const parents = one.strategy === "merge" ? [one.onto, one.head] : [one.onto];
-    return { kind: "merged", commit: await commit(one, merged, parents, place), tree: merged };
+    const { ours, theirs } = await sides(one, place);
+    return await mergeAndCommit(one, ours, theirs, one.isLast ? scratch : null, place);
   } catch (error) {
     if (error instanceof Held) return { kind: "held", ...error.why };
     throw error;
@@ -61,20 +67,55 @@ export async function treeOf(commit: string, place: GitPlace): Promise<string> {
   return git(["rev-parse", "--verify", `${commit}^{tree}`], place);
 }
 
-/** The tree of both; else why there is none. */
-async function mergedTree(one: Combination, place: GitPlace): Promise<string | Combined> {
-  const { ours, theirs } = await sides(one, place);
+/** In one shell; what is no plain success is asked again, for its details. */
+async function mergeAndCommit(
+  one: Combination,
+  ours: string,
+  theirs: string,
+  scratch: Scratch | null,
+  place: GitPlace,
+): Promise<Combined> {
   // Attributes (merge=union and the like) of the target; git before 2.41 takes those of the folder.
-  const env = { GIT_ATTR_SOURCE: one.onto };
-  const args = [...DURABLE, "merge-tree", "--write-tree", "-z", "--name-only", ours, theirs];
-  const { status, stdout, stderr } = await askGit(args, { ...place, env });
-  if (status === 0) return stdout.toString().split("\0")[0] ?? "";
-  if (status === 1) return conflictIn(stdout.toString());
+  const how = { ...place, env: { ...one.identity, GIT_ATTR_SOURCE: one.onto } };
+  const mergeTree = [...DURABLE, "merge-tree", "--write-tree"];
+  const parents = one.strategy === "merge" ? [one.onto, one.head] : [one.onto];
+  const commit = ["commit-tree", ...(one.signs ? ["-S"] : []), "-F", "-"];
+  const args = [...DURABLE, ...commit, ...parents.flatMap((parent) => ["-p", parent])];
+  const { status, stdout, stderr } = await askGitScript(
+    (git) => `
+      tree=$(${git([...mergeTree, "--name-only", ours, theirs])} </dev/null) || exit
+      echo "$tree"
+      test "$tree" = ${one.ontoTree} && exit
+      commit=$(${git(args)} "$tree") || exit ${NO_COMMIT}
+      echo "$commit"
+      ${(scratch?.resetting(COMMIT) ?? []).map(git).join(" && ").replace(COMMIT, '"$commit"')}`,
+    { ...how, stdin: one.message },
+  );
+  const [tree = "", made = ""] = stdout.toString().split("\n");
+  // Where its files could not be written, the proof tries again and says why.
+  if (made !== "") {
+    if (status === 0) scratch?.hasBecome(made);
+    return { kind: "merged", commit: made, tree };
+  }
+  if (status === 0) return { kind: "empty" };
+  if (status === NO_COMMIT) throw (one.signs && notSigned(stderr)) || failed("commit-tree", stderr);
+  if (status === 1) {
+    const again = await askGit([...mergeTree, "-z", "--name-only", ours, theirs], how);
+    if (again.status === 1) return conflictIn(again.stdout.toString());
+  }
   if (/unrelated histories/.test(stderr)) throw await noCommonBase(one);
   if (status === 129) {
     throw new VivError("UNSUPPORTED", "the merge queue needs git 2.38 or newer; update git.");
   }
-  throw new VivError("INVALID", `git merge-tree failed: ${lastWord(stderr)}.`, { stderr });
+  throw failed("merge-tree", stderr);
+}
+
+const NO_COMMIT = 71;
+/** Stands for the commit until there is one. */
+const COMMIT = "COMMIT";
+
+function failed(what: string, stderr: string): VivError {
+  return new VivError("INVALID", `git ${what} failed: ${lastWord(stderr)}.`, { stderr });
 }
 
 /** Synced before a landing is acknowledged. */
@@ -140,24 +181,8 @@ async function noCommonBase({ repository: { path, gitDir } }: Combination): Prom
   return new Held({ reason: "the branch and its target have no commit in common" });
 }
 
-async function commit(
-  { message, signs, identity }: Combination,
-  tree: string,
-  parents: readonly string[],
-  place: GitPlace,
-): Promise<string> {
-  const args = [...(signs ? ["-S"] : []), tree, ...parents.flatMap((one) => ["-p", one])];
-  try {
-    const how = { ...place, env: identity, stdin: message };
-    return await git([...DURABLE, "commit-tree", ...args, "-F", "-"], how);
-  } catch (error) {
-    throw (signs && notSigned(error)) || error;
-  }
-}
-
-/** Of an error of git, when it is one about signing. */
-function notSigned(error: unknown): Held | null {
-  const said = isVivError(error) ? String(error.details.stderr ?? "") : "";
+/** Of what git said, when it is about signing. */
+function notSigned(said: string): Held | null {
   if (!/gpg|sign|ssh-keygen|secret key/i.test(said)) return null;
   const why = lastWord(said);
   return new Held({
@@ -180,7 +205,8 @@ async function rebase(one: Combination, scratch: Scratch): Promise<Combined> {
   try {
     await scratch.git([...args, "--onto", onto, upstream, head], { env });
   } catch (error) {
-    const signing = one.signs ? notSigned(error) : null;
+    const said = isVivError(error) ? String(error.details.stderr ?? "") : "";
+    const signing = one.signs ? notSigned(said) : null;
     const conflict = signing === null ? await unmergedIn(scratch) : null;
     await askGit(["rebase", "--abort"], scratch.place);
     if (signing !== null) throw signing;

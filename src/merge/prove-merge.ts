@@ -71,9 +71,14 @@ export async function proveMerge(queue: ProofHost, request: ProofRequest): Promi
   try {
     const env = environmentFor({ claim, id, route, store, host }, path);
     const place = { cwd: path, workspace: path, env, branch: undefined, claimFile: undefined };
-    const finished = await runner.execute(place, ["/bin/sh", "-c", IN_TURN, "sh", ...commands], {
+    const [only = ""] = commands;
+    const argv =
+      commands.length === 1
+        ? ["/bin/sh", "-c", only]
+        : ["/bin/sh", "-c", IN_TURN, "sh", ...commands];
+    const finished = await runner.execute(place, argv, {
       stdin: "",
-      head: request.head,
+      head: commands.length === 1 ? `${request.head}\n$ ${only}` : request.head,
       logPath: host.artifacts.mergeLogOf(id),
       timeoutMs: request.timeoutMs,
       isProof: true,

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { mkdirSync } from "../platform/files/beneath.ts";
-import { type GitOptions, type GitPlace, git } from "../platform/git/git.ts";
+import { type GitOptions, type GitPlace, git, gitInTurn } from "../platform/git/git.ts";
 import {
   adminOf,
   forget,
@@ -21,6 +21,8 @@ export class Scratch {
   readonly path: string;
   readonly place: GitPlace;
   #isUsed = true;
+  /** The commit whose files it has, as long as nothing has used it. */
+  #at: string | null = null;
 
   private constructor(path: string, place: GitPlace) {
     this.path = path;
@@ -54,6 +56,19 @@ export class Scratch {
   /** Something may have written into it. */
   use(): void {
     this.#isUsed = true;
+    this.#at = null;
+  }
+
+  /** The commands that make it have exactly the files of a commit. */
+  resetting(commit: string): string[][] {
+    const reset = [...OWN_SETTINGS, "reset", "--quiet", "--hard", commit];
+    return this.#isUsed ? [reset, [...OWN_SETTINGS, "clean", "-ffdxq"]] : [reset];
+  }
+
+  /** They have been run. */
+  hasBecome(commit: string): void {
+    this.#at = commit;
+    this.#isUsed = false;
   }
 
   git(args: readonly string[], more: Partial<GitOptions> = {}): Promise<string> {
@@ -62,9 +77,9 @@ export class Scratch {
 
   /** Exactly the files of that commit: a proof must not depend on what an earlier one left. */
   async become(commit: string): Promise<void> {
-    await this.git(["reset", "--quiet", "--hard", commit]);
-    if (this.#isUsed) await this.git(["clean", "-ffdxq"]);
-    this.#isUsed = false;
+    if (this.#at === commit) return;
+    await gitInTurn(this.resetting(commit), this.place);
+    this.hasBecome(commit);
   }
 }
 

@@ -78,7 +78,8 @@ async function mergeOne(
   session.move(candidate, "begin");
   const { strategy } = context.settings;
   const message = await messageFor(candidate, { strategy, target: session.target.branch, scratch });
-  const what = { repository, strategy, onto, ontoTree, base, head: head ?? base };
+  const isLast = context.settings.batch === 1;
+  const what = { repository, strategy, onto, ontoTree, base, head: head ?? base, isLast };
   let merged: Combined;
   try {
     merged = await combine({ ...what, message, signs, identity }, scratch);
