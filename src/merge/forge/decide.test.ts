@@ -94,6 +94,9 @@ describe("what follows from a pull request", () => {
         "> And thanks.\n> [31mred\n",
       ].join("\n\n"),
     );
+    const stranger = comment({ id: "c3", isTrusted: false, body: "STRANGE" });
+    expect(decide(known({}, { comments: [...comments, stranger] }))).toEqual(step);
+    expect(decide(known({}, { comments: [stranger] })).do).toBe("nothing");
     const [, remark] = comments;
     expect(decide(known({}, { comments: remark ? [remark] : [] })).do).toBe("nothing");
   });
@@ -109,16 +112,23 @@ describe("what follows from a pull request", () => {
 });
 
 const anyKnown: fc.Arbitrary<Known> = fc.record({
-  landing: fc.constantFrom(...LANDING_STATES),
-  isDone: fc.boolean(),
-  head: fc.constantFrom(HEAD, OTHER, null),
+  // Mostly those in which there is something to decide.
+  landing: fc.oneof(
+    { weight: 3, arbitrary: fc.constant("pull_request" as const) },
+    fc.constantFrom(...LANDING_STATES),
+  ),
+  isDone: fc.oneof({ weight: 3, arbitrary: fc.constant(true) }, fc.boolean()),
+  head: fc.oneof({ weight: 3, arbitrary: fc.constant(HEAD) }, fc.constantFrom(OTHER, null)),
   pushed: fc.subarray([HEAD, OTHER]),
   sent: fc.subarray(["c1", "c2", "c3", `checks ${HEAD}`, `conflict ${HEAD}`]),
   view: fc.record({
     number: fc.constant(3),
     url: fc.constant("https://x/3"),
-    state: fc.constantFrom("open" as const, "merged" as const, "closed" as const),
-    head: fc.constantFrom(HEAD, OTHER),
+    state: fc.oneof(
+      { weight: 3, arbitrary: fc.constant("open" as const) },
+      fc.constantFrom("merged" as const, "closed" as const),
+    ),
+    head: fc.oneof({ weight: 3, arbitrary: fc.constant(HEAD) }, fc.constant(OTHER)),
     base: fc.constant("main"),
     hasConflict: fc.boolean(),
     checks: fc.array(
