@@ -45,6 +45,7 @@ export function workspaceUseIn(root: string): WorkspaceUse {
     },
     measure,
     measureMissing: async () => {
+      disk.shorten();
       const names = ifThere(() => readdirSync(root)) ?? [];
       for (const name of names) {
         if (!name.startsWith(".") && !disk.isKnown(name)) await measure(name);
@@ -62,9 +63,6 @@ export function workspaceUseIn(root: string): WorkspaceUse {
       }
     },
     kept: () => keptSetups(root),
-    removeKept: async () => {
-      disk.shorten();
-      return evict(root, -1);
-    },
+    removeKept: () => evict(root, -1),
   };
 }
