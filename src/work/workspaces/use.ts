@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ifThere } from "../../base/errno.ts";
 import { bytesIn, DiskUse, diskAt, noteBytes } from "./disk-use.ts";
 import { evict, type KeptSetup, keptSetups } from "./setup-cache.ts";
@@ -39,7 +39,7 @@ export function workspaceUseIn(root: string): WorkspaceUse {
   const measure = async (name: string) => noteBytes(root, name, await bytesIn(join(root, name)));
   return {
     space: (limit = Number.POSITIVE_INFINITY) => {
-      const { free = null, size = null } = diskAt(root) ?? {};
+      const { free = null, size = null } = diskAt(root) ?? diskAt(dirname(root)) ?? {};
       const used = disk.total();
       return { used: used < limit ? used : disk.exact(), free, size };
     },
