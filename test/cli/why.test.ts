@@ -468,6 +468,27 @@ describe("what is up to people", () => {
     });
   });
 
+  it("workspaces that take up their limit, and a set-up that fails", async () => {
+    around = { ...around, cwd: join(run, "..") };
+    const route = '[handlers.job]\nhandler = "x"\nworkspace = "dir"\nsetup = "false"\n';
+    writeFileSync(join(run, "../viv.toml"), `run = "run"\n${route}[limits]\nworkspaces = "1kB"\n`);
+    await enqueue("t.1");
+    mkdirSync(join(run, "workspaces/old"), { recursive: true });
+    writeFileSync(join(run, "workspaces/.bytes"), "2000 old\n");
+    expect((await why("t.1")).reasons[0]).toEqual({
+      code: "no_space",
+      text: "workspaces take up what [limits] workspaces allows (1 kB): 2 kB",
+      command: "viv workspaces gc",
+    });
+    writeFileSync(join(run, "../viv.toml"), `run = "run"\n${route}`);
+    await claim("t.1");
+    const failed = ["--outcome", "setup_failed", "--retry-at", "+1h", "--note", "exit 1"];
+    await say("fail", "t.1", "--worker", "w1", ...failed);
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason).toMatchObject({ code: "setup_failed", command: "viv logs t.1 --setup" });
+    expect(reason?.text).toMatch(/^the set-up of its workspace failed, .*: exit 1$/);
+  });
+
   it("a budget that is used up", async () => {
     around = { ...around, cwd: join(run, "..") };
     writeFileSync(

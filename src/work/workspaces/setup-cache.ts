@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { ifThere } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
-import { mkdirSync, renameSync, utimesSync } from "../../platform/files/beneath.ts";
+import { mkdirSync, removeSync, renameSync, utimesSync } from "../../platform/files/beneath.ts";
 import { tryFileLock, withFileLock } from "../../platform/files/file-lock.ts";
 import { bytesIn, noteBytes } from "./disk-use.ts";
 
@@ -138,6 +138,7 @@ async function removeSetup(root: string, key: string): Promise<boolean> {
     renameSync(entryOf(root, key), trash);
     noteBytes(root, relative(root, entryOf(root, key)), 0);
     await rm(trash, { recursive: true, force: true });
+    removeSync(lockOf(root, key)); // one that waits for it sees that, and makes another
     return true;
   } finally {
     lock.release();

@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { ifThere } from "../../base/errno.ts";
 import { bytesIn, DiskUse, diskAt, noteBytes } from "./disk-use.ts";
 import { evict, type KeptSetup, keptSetups } from "./setup-cache.ts";
@@ -39,12 +39,13 @@ export function workspaceUseIn(root: string): WorkspaceUse {
   const measure = async (name: string) => noteBytes(root, name, await bytesIn(join(root, name)));
   return {
     space: (limit = Number.POSITIVE_INFINITY) => {
-      const { free = null, size = null } = diskAt(root) ?? {};
+      const { free = null, size = null } = diskAt(root) ?? diskAt(dirname(root)) ?? {};
       const used = disk.total();
       return { used: used < limit ? used : disk.exact(), free, size };
     },
     measure,
     measureMissing: async () => {
+      disk.shorten();
       const names = ifThere(() => readdirSync(root)) ?? [];
       for (const name of names) {
         if (!name.startsWith(".") && !disk.isKnown(name)) await measure(name);
@@ -62,9 +63,6 @@ export function workspaceUseIn(root: string): WorkspaceUse {
       }
     },
     kept: () => keptSetups(root),
-    removeKept: async () => {
-      disk.shorten();
-      return evict(root, -1);
-    },
+    removeKept: () => evict(root, -1),
   };
 }
