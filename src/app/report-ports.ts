@@ -1,16 +1,23 @@
 import { isVivError } from "../base/errors.ts";
+import { isName } from "../base/names.ts";
 import { crewPs } from "../crew/operations.ts";
 import { findCrew } from "../crew/requests.ts";
+import { upFilesIn } from "../fleet/up-files.ts";
 import type { Io } from "../operation/io.ts";
 import type { Context } from "../operation/operation.ts";
-import type { CrewFacts, ReportPort, WardenFacts } from "../overview/report/report-port.ts";
+import type {
+  CrewFacts,
+  ParkedAgent,
+  ReportPort,
+  WardenFacts,
+} from "../overview/report/report-port.ts";
 import { askGit } from "../platform/git/git.ts";
 import { hasKilled } from "../warden/dance.ts";
 import { danceViews, wardenPlace } from "../warden/operations/warden-place.ts";
 import { findRun } from "./find-run.ts";
 
 /** What a report says about the crew and the warden: those that their own commands find here. */
-export const reportPorts: ReportPort = { crew, warden, commitsNotIn, defaultRun };
+export const reportPorts: ReportPort = { crew, parkedAgents, warden, commitsNotIn, defaultRun };
 
 async function crew(context: Context, since: string): Promise<CrewFacts | null> {
   let found: Awaited<ReturnType<typeof findCrew>>;
@@ -32,6 +39,17 @@ async function crew(context: Context, since: string): Promise<CrewFacts | null> 
       ...{ name, note, isParked: state === "parked", usdToday: cost_today },
     })),
   };
+}
+
+async function parkedAgents(run: string): Promise<ParkedAgent[]> {
+  const files = upFilesIn(run);
+  const service = files.service();
+  const names = Array.isArray(service?.agents) ? service.agents.filter(isName) : [];
+  const config = String(service?.config ?? "agents.toml");
+  return names.flatMap((name) => {
+    const { state, note = "" } = files.agent(name) ?? {};
+    return state === "parked" ? [{ name, note: String(note), config }] : [];
+  });
 }
 
 async function warden(context: Context, since: string): Promise<WardenFacts | null> {

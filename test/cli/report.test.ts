@@ -559,9 +559,29 @@ describe("the crew and the warden", () => {
       receipt: `${warden}/completed/d1.json`,
     });
     ledger("executed", { task: "t.2", worker: "w9", token: "2", receipt: "/gone/d9.json" });
+    const up = join(run, ".viv/up");
+    mkdirSync(up, { recursive: true });
+    const service = { name: "service", state: "working", config: "/w/agents.toml" };
+    const process = { host: "h", boot: "b", pid: 1, started: "s" };
+    const agents = {
+      ...service,
+      ...process,
+      agents: ["snake-1", "snake-2"],
+      since: now(),
+      note: "",
+    };
+    writeFileSync(join(up, "service.json"), JSON.stringify(agents));
+    for (const [name, state] of [
+      ["snake-1", "parked"],
+      ["snake-2", "idle"],
+    ]) {
+      const agent = { name, state, species: "snake", note: "it died 5 times", since: now() };
+      writeFileSync(join(up, `${name}.json`), JSON.stringify(agent));
+    }
     const one = await report();
     expect(brief(one)).toEqual([
       ["crew", "moss", "parked: five bad ends", "viv crew resume moss"],
+      ["agent", "snake-1", "parked: it died 5 times", "viv status --config /w/agents.toml"],
       ["warden", "", "paused: 4 in 10m", "viv warden resume"],
     ]);
     expect(one.killed.map(({ target, tasks, command }) => [target, tasks, command]).sort()).toEqual(

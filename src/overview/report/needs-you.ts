@@ -5,7 +5,7 @@ import { type AccountState, describeAccount } from "../../engines/accounts/accou
 import type { Landing } from "../../merge/landing.ts";
 import type { Counts } from "../../queue/store.ts";
 import type { FailureGroup } from "./failures.ts";
-import type { CrewFacts, WardenFacts } from "./report-port.ts";
+import type { CrewFacts, ParkedAgent, WardenFacts } from "./report-port.ts";
 import { NEEDS, type Need } from "./report-shape.ts";
 
 export interface ReviewFact {
@@ -31,6 +31,7 @@ export interface NeedFacts {
   unreadableLandings: readonly string[];
   accounts: readonly AccountState[];
   crew: CrewFacts | null;
+  parkedAgents: readonly ParkedAgent[];
   warden: WardenFacts | null;
   /** In words, when a budget of the run or the day is used up. */
   budget: string | null;
@@ -146,12 +147,19 @@ function accountNeeds({ accounts, now }: NeedFacts): Need[] {
     });
 }
 
-function crewNeeds({ crew, warden }: NeedFacts): Need[] {
-  const parked = (crew?.members ?? []).filter(({ isParked }) => isParked);
-  const needs = parked.map(({ name, note }) => {
-    const text = note === "" ? "parked" : `parked: ${note}`;
-    return need("crew", text, { subject: name, command: `viv crew resume ${quoted(name)}` });
-  });
+function crewNeeds({ crew, parkedAgents, warden }: NeedFacts): Need[] {
+  const members = (crew?.members ?? []).filter(({ isParked }) => isParked);
+  const parked = (note: string) => (note === "" ? "parked" : `parked: ${note}`);
+  const needs = [
+    ...members.map(({ name, note }) => {
+      const command = `viv crew resume ${quoted(name)}`;
+      return need("crew", parked(note), { subject: name, command });
+    }),
+    ...parkedAgents.map(({ name, note, config }) => {
+      const command = `viv status --config ${quoted(config)}`;
+      return need("agent", parked(note), { subject: name, command });
+    }),
+  ];
   if (warden === null) return needs;
   const { paused, held } = warden;
   const wait = held.length > 0 ? `; held back: ${held.join(", ")}` : "";

@@ -74,6 +74,7 @@ export const report = defineRunOperation({
       needs_you: needsYou({
         ...{ now, counts, crew, warden, landings, unreadableLandings: badLandings },
         runWords: words,
+        parkedAgents: await port.parkedAgents(store.location),
         reviews: await reviewsOf(store, states.review.slice(0, REVIEWS), digest),
         reviewLimit: here.config?.section(limitsSection).review,
         failures: groupFailures(failedNow),

@@ -35,10 +35,20 @@ export interface WardenFacts {
   kills: KillFact[];
 }
 
+/** An agent of `viv up` that is not started again. */
+export interface ParkedAgent {
+  name: string;
+  note: string;
+  /** The agents.toml. */
+  config: string;
+}
+
 /** Other rooms' facts for a report. Null: there is no such thing here. */
 export interface ReportPort {
   crew(context: Context, since: string): Promise<CrewFacts | null>;
   warden(context: Context, since: string): Promise<WardenFacts | null>;
+  /** Of the `viv up` that works on this run. */
+  parkedAgents(run: string): Promise<ParkedAgent[]>;
   /** Of these commits, those that are not in the branch `target`; none where that cannot be told. */
   commitsNotIn(repository: string, target: string, commits: readonly string[]): Promise<string[]>;
   /** The run that commands without --run are about; null when they need one. */

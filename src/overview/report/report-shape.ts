@@ -10,6 +10,7 @@ export const NEEDS = [
   "setup",
   "account",
   "crew",
+  "agent",
   "budget",
   "warden",
   "quarantine",
