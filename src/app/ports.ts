@@ -6,11 +6,13 @@ import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
+import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
 import type { installedPort, workerHostPort } from "../work/host.ts";
+import type { runsPort } from "../work/operations/runs.ts";
 import type { Provide } from "./invoke.ts";
 
 type Of<P> = P extends Port<infer T> ? T : never;
@@ -18,12 +20,14 @@ type Of<P> = P extends Port<infer T> ? T : never;
 /** Each is made when an operation asks for it: what is not needed is not loaded. */
 interface Makers {
   accounts(): Promise<Of<typeof accountsPort>>;
+  ask(): Promise<Of<typeof askPort>>;
   board(): Promise<Of<typeof boardPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
   program(): Promise<Of<typeof programPort>>;
+  runs(): Promise<Of<typeof runsPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -36,6 +40,8 @@ export interface PortSettings {
   program: Program;
   /** Hears what is waited for. */
   notice(sentence: string): void;
+  /** Without it there is no terminal. */
+  ask?: Ask;
   /** For tests. */
   machine?: Machine;
   patience?: Patience;
@@ -43,10 +49,11 @@ export interface PortSettings {
 
 /** What the machine offers to operations, by the names of their ports. */
 export function portsHere(settings: PortSettings): Provide {
-  const { env, cwd, program, notice, machine, patience } = settings;
+  const { env, cwd, program, notice, machine, patience, ask = async () => null } = settings;
   const worker = () => import("./worker-host.ts");
   const makers: Makers = {
     accounts: async () => (await worker()).accountsHere(env, cwd, machine?.clock.now),
+    ask: async () => ask,
     board: async () => {
       const { waitForLock } = await import("../board/commit.ts");
       return (lock) => waitForLock(lock, notice, patience);
@@ -55,6 +62,7 @@ export function portsHere(settings: PortSettings): Provide {
     engines: async () => (await worker()).enginesHere(env),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
     program: async () => program,
+    runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {

@@ -21,3 +21,15 @@ export function parseSize(text: string, what = "size"): number {
   }
   return bytes;
 }
+
+/** For people: `512 B`, `1.5 kB`, `12 MB`. */
+export function formatSize(bytes: number): string {
+  let amount = bytes;
+  let unit = "B";
+  for (const next of ["kB", "MB", "GB", "TB"]) {
+    if (amount < 1000) break;
+    amount /= 1000;
+    unit = next;
+  }
+  return `${unit === "B" || amount >= 10 ? Math.round(amount) : amount.toFixed(1)} ${unit}`;
+}

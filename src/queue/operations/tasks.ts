@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
 import { parseUserJson } from "../../base/user-json.ts";
+import { askPort } from "../../operation/ask.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
 import { eventsOf } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream } from "../operation.ts";
@@ -206,8 +207,10 @@ export const reject = defineRunOperation({
     note: text("a note for the record (what the next attempt must do better; needed)"),
   }),
   output: decisionOutput,
-  async run({ store }, { ids, by, note = "" }) {
-    if (note.trim() === "") throw noNote(ids);
+  async run({ store, use }, { ids, by, note: given = "" }) {
+    const question = "what must the next attempt do better? ";
+    const note = given.trim() || (await (await use(askPort))(question))?.trim();
+    if (!note) throw noNote(ids);
     return decideEach(ids, (id) => store.reject(id, { by: by || undefined, note }));
   },
 });

@@ -151,7 +151,7 @@ async function obstacleIn(
 }
 
 /** The sizes of all files, without following links. */
-async function bytesIn(path: string): Promise<number> {
+export async function bytesIn(path: string): Promise<number> {
   const stats = await lstat(path).catch(() => null); // removed while we count
   if (stats === null) return 0;
   if (!stats.isDirectory()) return stats.size;

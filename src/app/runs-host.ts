@@ -1,0 +1,38 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import type { Machine } from "../base/clock.ts";
+import type { Env } from "../operation/operation.ts";
+import { withFileLock } from "../platform/files/file-lock.ts";
+import { runRegistryIn } from "../platform/files/run-registry.ts";
+import { stateFolder } from "../platform/files/state-files.ts";
+import type { RunsPort } from "../work/operations/runs.ts";
+import { openRun } from "./open-run.ts";
+
+/** The runs of this user on this machine. */
+export async function runsHere(env: Env, cwd: string, machine?: Machine): Promise<RunsPort> {
+  const folder = runsFolder(env, cwd);
+  const { bytesIn } = await import("../work/workspaces/inspect.ts");
+  return {
+    open: (path, options) => openRun(path, { ...options, ...(machine ? { machine } : {}) }),
+    host: async (store) => (await import("./worker-host.ts")).workerHost(store.folder, env, cwd),
+    registry: runRegistryIn(folder),
+    exclusively: (act) => {
+      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      return withFileLock(join(folder, ".lock"), act, { waitMs: 2_000 });
+    },
+    bytesIn,
+  };
+}
+
+function runsFolder(env: Env, cwd: string): string {
+  return join(stateFolder(env, cwd), "runs");
+}
+
+/** Notes a run that a command has opened. A home that cannot be written is no reason to fail. */
+export function noteRun(path: string, env: Env, cwd: string, now: number): void {
+  try {
+    runRegistryIn(runsFolder(env, cwd)).note(path, now);
+  } catch {
+    // `viv runs` does not list it; all else works.
+  }
+}
