@@ -34,7 +34,7 @@ const as = (...args: string[]) => viv(args, { cwd: home, env });
 describe("a paused run", () => {
   test("is told by every command, and no program claims in it", async () => {
     await done("enqueue", "--type", "t", "--id", "a");
-    expect(await done("pause", "--by", "pia", "--note", "lunch")).toMatch(/^paused by pia 0s ago/);
+    expect(await done("pause", "--by", "pia", "--note", "lunch")).toMatch(/^paused by pia \d+s ago/);
     expect(JSON.parse(readFileSync(join(run, "paused.json"), "utf8"))).toMatchObject({ by: "pia" });
     expect(await done("claim", "--worker", "me")).toContain("nothing to claim: the run is paused");
     expect(await done("claim", "--worker", "me", "--json")).toBe("");
@@ -43,7 +43,7 @@ describe("a paused run", () => {
     const drained = await say("work", "--handler", "true", "--drain");
     expect(drained.stdout).toContain("the run is paused by pia: lunch");
     expect(drained.stdout).toContain("nothing was claimed");
-    expect(await done("resume")).toMatch(/^resumed after 0s, paused by pia/);
+    expect(await done("resume")).toMatch(/^resumed after \d+s, paused by pia/);
     expect(await done("resume")).toBe("the run was not paused\n");
     expect(await done("claim", "--worker", "me")).toContain("claimed a");
   });
