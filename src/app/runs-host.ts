@@ -4,8 +4,8 @@ import type { Machine } from "../base/clock.ts";
 import type { Env } from "../operation/operation.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
 import { runRegistryIn } from "../platform/files/run-registry.ts";
-import { stateFolder } from "../platform/files/state-files.ts";
 import type { RunsPort } from "../work/operations/runs.ts";
+import { runsFolder } from "./note-run.ts";
 import { openRun } from "./open-run.ts";
 
 /** The runs of this user on this machine. */
@@ -22,17 +22,4 @@ export async function runsHere(env: Env, cwd: string, machine?: Machine): Promis
     },
     bytesIn,
   };
-}
-
-function runsFolder(env: Env, cwd: string): string {
-  return join(stateFolder(env, cwd), "runs");
-}
-
-/** Notes a run that a command has opened. A home that cannot be written is no reason to fail. */
-export function noteRun(path: string, env: Env, cwd: string, now: number): void {
-  try {
-    runRegistryIn(runsFolder(env, cwd)).note(path, now);
-  } catch {
-    // `viv runs` does not list it; all else works.
-  }
 }

@@ -51,7 +51,7 @@ void runCli({
   now: Date.now,
   open: async (path, options) => {
     const store = await (await import("./open-run.ts")).openRun(path, options);
-    const { noteRun } = await import("./runs-host.ts");
+    const { noteRun } = await import("./note-run.ts");
     noteRun(store.location, process.env, process.cwd(), Date.now());
     return store;
   },
