@@ -26,6 +26,7 @@ const up = () => import("./up.ts");
 const wardenWarden = () => import("../warden/cli/warden.ts");
 const wardenWarrants = () => import("../warden/cli/warrants.ts");
 const work = () => import("../work/cli.ts");
+const workRuns = () => import("../work/cli-runs.ts");
 const workEnds = () => import("../work/cli-end.ts");
 
 const commands: readonly CatalogEntry[] = [
@@ -106,6 +107,9 @@ const commands: readonly CatalogEntry[] = [
   entry("resume", "let a paused run go on", "care", queueMaintenance),
   entry("config check", "all mistakes in viv.toml", "care", settings),
   entry("config show", "every setting, and what it came from", "looking", settings),
+  entry("runs", "all runs of yours, with state", "looking", workRuns),
+  entry("archive", "pack a run, or restore it", "care", workRuns),
+  entry("rm", "remove a run", "care", workRuns),
   entry("reap", "release the claims of dead workers", "care", queueMaintenance),
   entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),
 ];

@@ -8,6 +8,7 @@ import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-
 import type { gatePort } from "../gate/operations.ts";
 import type { forgePort } from "../merge/forge/forge.ts";
 import type { notifyPort } from "../notify/notify-ports.ts";
+import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
@@ -21,6 +22,7 @@ import type {
   workerHostPort,
   workspaceUsePort,
 } from "../work/host.ts";
+import type { runsPort } from "../work/operations/runs.ts";
 import { findConfigFile, readConfigFile } from "./find-run.ts";
 import type { Provide } from "./invoke.ts";
 import type { configFilesPort } from "./settings/operations.ts";
@@ -31,6 +33,7 @@ type Of<P> = P extends Port<infer T> ? T : never;
 /** Each is made when an operation asks for it: what is not needed is not loaded. */
 interface Makers {
   accounts(): Promise<Of<typeof accountsPort>>;
+  ask(): Promise<Of<typeof askPort>>;
   board(): Promise<Of<typeof boardPort>>;
   "config watch"(): Promise<Of<typeof configWatchPort>>;
   "config files"(): Promise<Of<typeof configFilesPort>>;
@@ -45,6 +48,7 @@ interface Makers {
   "route host"(): Promise<Of<typeof routeHostPort>>;
   template(): Promise<Of<typeof templatePort>>;
   report(): Promise<Of<typeof reportPort>>;
+  runs(): Promise<Of<typeof runsPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -58,6 +62,8 @@ export interface PortSettings {
   program: Program;
   /** Hears what is waited for. */
   notice(sentence: string): void;
+  /** Without it there is no terminal. */
+  ask?: Ask;
   /** For tests. */
   machine?: Machine;
   patience?: Patience;
@@ -65,10 +71,11 @@ export interface PortSettings {
 
 /** What the machine offers to operations, by the names of their ports. */
 export function portsHere(settings: PortSettings): Provide {
-  const { env, cwd, program, notice, machine, patience } = settings;
+  const { env, cwd, program, notice, machine, patience, ask = async () => null } = settings;
   const worker = () => import("./worker-host.ts");
   const makers: Makers = {
     accounts: async () => (await worker()).accountsHere(env, cwd, machine?.clock.now),
+    ask: async () => ask,
     board: async () => {
       const { waitForLock } = await import("../board/commit.ts");
       return (lock) => waitForLock(lock, notice, patience);
@@ -88,6 +95,7 @@ export function portsHere(settings: PortSettings): Provide {
     "route host": async () => (await worker()).routeHost(env),
     template: async () => (await import("./templates/template-host.ts")).templateHost(cwd, env),
     report: async () => (await import("./report-ports.ts")).reportPorts,
+    runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {

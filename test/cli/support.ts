@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { type CliIo, runCli } from "../../src/app/cli.ts";
@@ -35,6 +36,8 @@ export interface Surroundings {
   program?: Partial<Program>;
   /** Called with everything that is written to stdout. */
   onStdout?: (text: string) => void;
+  /** What a person at the terminal answers; without it there is no terminal to ask on. */
+  answer?: string;
   /** With a lock in the way of a board's branch. */
   patience?: Patience;
 }
@@ -66,6 +69,11 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
       cwd: around.cwd ?? "/",
       machine,
       patience: around.patience,
+      ask: async (question) => {
+        if (around.answer === undefined) return null;
+        said.stderr += question;
+        return around.answer;
+      },
       program: {
         ...{ node: process.execPath, viv: VIV, unitFiles: async () => unitFiles },
         ...around.program,
@@ -117,7 +125,12 @@ interface ProcessOptions {
 
 /** Only what a program needs, so that the developer's VIV_RUN or NO_COLOR changes nothing. */
 export function environment(more: Record<string, string> = {}): Record<string, string> {
-  return { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "/", ...more };
+  return {
+    PATH: process.env.PATH ?? "",
+    HOME: process.env.HOME ?? "/",
+    XDG_STATE_HOME: join(tmpdir(), "viv-test-state"), // runs are noted there
+    ...more,
+  };
 }
 
 /** Runs the program to its end. */

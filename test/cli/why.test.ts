@@ -454,6 +454,18 @@ it("a task whose file was moved away is known by the ledger", async () => {
 });
 
 describe("what is up to people", () => {
+  it("a paused run", async () => {
+    await enqueue("t.1");
+    await say("pause", "--by", "pia", "--note", "lunch");
+    expect((await why("t.1")).reasons[0]).toEqual({
+      code: "paused",
+      text: expect.stringMatching(
+        /^the run is paused by pia \d+s ago: lunch \(nothing is claimed\)$/,
+      ),
+      command: "viv resume",
+    });
+  });
+
   it("a full review", async () => {
     around = { ...around, cwd: join(run, "..") };
     writeFileSync(join(run, "../viv.toml"), 'run = "run"\n[limits]\nreview = 1\n');

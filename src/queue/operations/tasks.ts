@@ -3,6 +3,7 @@ import { VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
 import type { Config } from "../../base/section.ts";
 import { parseUserJson } from "../../base/user-json.ts";
+import { askPort } from "../../operation/ask.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
 import { definePort, eventsOf } from "../../operation/operation.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../operation.ts";
@@ -246,8 +247,10 @@ export const reject = defineRunOperation({
     note: text("a note for the record (what the next attempt must do better; needed)"),
   }),
   output: decisionOutput,
-  async run({ store }, { ids, by, note = "" }) {
-    if (note.trim() === "") throw noNote(ids);
+  async run({ store, use }, { ids, by, note: given = "" }) {
+    const question = "what must the next attempt do better? ";
+    const note = given.trim() || (await (await use(askPort))(question))?.trim();
+    if (!note) throw noNote(ids);
     return decideEach(ids, (id) => store.reject(id, { by: by || undefined, note }));
   },
 });

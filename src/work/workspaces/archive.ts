@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import {
   closeSync,
   constants,
@@ -19,6 +18,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { syncFolder } from "../../platform/files/atomic-write.ts";
 import { withFile } from "../../platform/files/beneath.ts";
+import { runTar } from "../../platform/files/tar.ts";
 import { type GitPlace, git } from "../../platform/git/git.ts";
 import { stage } from "./commit.ts";
 
@@ -134,23 +134,6 @@ async function tarOfFolder(temporary: string, path: string, target: string): Pro
     await runTar(["--create", "--file", draft, "--directory", path, "."], temporary);
     await runTar(["--compare", "--file", draft, "--directory", path], temporary);
   });
-}
-
-async function runTar(args: string[], cwd: string): Promise<void> {
-  const env = { ...process.env, LC_ALL: "C", TAR_OPTIONS: "" };
-  const child = spawn("tar", args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
-  let stderr = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    stderr += text;
-  });
-  const status = await new Promise<number | null>((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", resolve);
-  });
-  if (status === 0) return;
-  const said = stderr.trim().split("\n")[0] ?? "";
-  const code = /no space left|disk quota/i.test(stderr) ? "DISK_FULL" : "INVALID";
-  throw new VivError(code, `tar failed: ${said || `it ended with ${status}`}.`);
 }
 
 /**
