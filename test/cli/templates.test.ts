@@ -12,7 +12,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, it, onTestFinished, test } from "vitest";
 import { until, within } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { noTerminal, terminal, VIV, viv } from "./support.ts";
+import { noTerminal, SCRIPT, terminal, VIV, viv } from "./support.ts";
 
 /** `viv init --template` in a real repository, and the commands that it prints, as pasted. */
 
@@ -209,7 +209,7 @@ describe.skipIf(noTerminal)("on a terminal", () => {
 
   it("leaves nothing behind after Ctrl-C", async () => {
     repository();
-    const child = spawn("script", ["-qec", "viv init --template fleet", "/dev/null"], {
+    const child = spawn(SCRIPT as string, ["-qec", "viv init --template fleet", "/dev/null"], {
       cwd: folder,
       env: { ...env, SHELL: "/bin/bash", TERM: "xterm" },
     });
