@@ -186,14 +186,20 @@ async function runCommand(
   try {
     output = await withContext(around, asked, async (context, opened) => {
       const data = await asGiven(command, parsed.data, input);
-      // Also without a terminal: on a mistyped path tasks and workers would wait for ever.
       const created = opened?.isNew && !op.name.endsWith("init") ? opened.location : undefined;
-      if (created !== undefined) io.stderr.write(`viv: created run ${plain(created)}\n`);
-      if (isStream(op)) return streamed(command, op, context, data, io, json === true);
-      const result = await op.run(context, data);
-      return created === undefined || !isRecord(result)
-        ? result
-        : { ...result, created_run: created };
+      const notice = created === undefined ? "" : `viv: created run ${plain(created)}\n`;
+      // Also without a terminal: on a mistyped path tasks and workers would wait for ever.
+      const isWorker = isStream(op) && op.drains;
+      if (isWorker) io.stderr.write(notice);
+      const named = (value: unknown) =>
+        created === undefined || isWorker || !isRecord(value)
+          ? value
+          : { ...value, created_run: created };
+      const result = isStream(op)
+        ? await streamed(command, op, context, data, io, json === true, named)
+        : named(await op.run(context, data));
+      if (!isWorker && json !== true) io.stderr.write(notice);
+      return result;
     });
   } finally {
     for (const sentence of [...warningsIn(output), ...warnings]) warn(sentence);
@@ -238,6 +244,7 @@ async function streamed(
   input: Values,
   io: CliIo,
   json: boolean,
+  named: (output: unknown) => unknown,
 ): Promise<unknown> {
   if (op.drains) io.hearUrgent();
   const view: StreamView = json
@@ -251,7 +258,7 @@ async function streamed(
     const events = op.stream(context, input);
     for (;;) {
       const { value, done } = await events.next();
-      write(done ? view.end?.(value) : view.event(value));
+      write(done ? view.end?.(named(value)) : view.event(value));
       if (done) return value;
     }
   } catch (error) {
