@@ -188,19 +188,23 @@ async function runCommand(
   try {
     output = await withContext(around, asked, async (context, opened) => {
       const data = await asGiven(command, parsed.data, input);
-      // Also without a terminal: on a mistyped path tasks and workers would wait for ever.
       const created = opened?.isNew && !op.name.endsWith("init") ? opened.location : undefined;
-      if (created !== undefined) io.stderr.write(`viv: created run ${plain(created)}\n`);
+      const notice = created === undefined ? "" : `viv: created run ${plain(created)}\n`;
+      // Also without a terminal: on a mistyped path tasks and workers would wait for ever.
+      const isWorker = isStream(op) && op.drains;
+      if (isWorker) io.stderr.write(notice);
+      const named = (value: unknown) =>
+        created === undefined || isWorker || !isRecord(value)
+          ? value
+          : { ...value, created_run: created };
       const beside = await besideIt(op, context, warn);
       const stop = () => beside?.stop();
-      if (isStream(op)) {
-        const hear = beside?.hear;
-        return streamed(command, op, context, data, io, json === true, hear).finally(stop);
-      }
-      const result = await op.run(context, data).finally(stop);
-      return created === undefined || !isRecord(result)
-        ? result
-        : { ...result, created_run: created };
+      const views = { named, hear: beside?.hear };
+      const result = isStream(op)
+        ? await streamed(command, op, context, data, io, json === true, views).finally(stop)
+        : named(await op.run(context, data).finally(stop));
+      if (!isWorker && json !== true) io.stderr.write(notice);
+      return result;
     });
   } finally {
     for (const sentence of [...warningsIn(output), ...warnings]) warn(sentence);
@@ -259,7 +263,7 @@ async function streamed(
   input: Values,
   io: CliIo,
   json: boolean,
-  hear?: (event: unknown) => void,
+  { named, hear }: { named: (output: unknown) => unknown; hear?: (event: unknown) => void },
 ): Promise<unknown> {
   if (op.drains) io.hearUrgent();
   const view: StreamView = json
@@ -274,7 +278,7 @@ async function streamed(
     for (;;) {
       const { value, done } = await events.next();
       if (!done) hear?.(value);
-      write(done ? view.end?.(value) : view.event(value));
+      write(done ? view.end?.(named(value)) : view.event(value));
       if (done) return value;
     }
   } catch (error) {

@@ -61,6 +61,8 @@ export const bulkResult = z.object({
   pending: z.number(),
   waiting: z.number(),
   existed: z.number(),
+  /** The run that had to be made; the command line adds it. */
+  created_run: z.optional(z.string()),
   warnings: z.optional(z.array(z.string())),
 });
 

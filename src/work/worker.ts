@@ -183,7 +183,10 @@ export class Worker {
 
   /** Works until its mode is fulfilled or it is stopped, and all its attempts have ended. */
   async run(): Promise<WorkerReport> {
-    this.#beside = await this.#host.beside?.(this.#store, this.#host, this.#options);
+    // Its routes are those of the moment, also after an update.
+    const routeFor: WorkerOptions["routeFor"] = (type) => this.#options.routeFor(type);
+    const options = { ...this.#options, routeFor };
+    this.#beside = await this.#host.beside?.(this.#store, this.#host, options);
     try {
       return await this.#work();
     } finally {

@@ -120,7 +120,8 @@ describe("enqueue", () => {
 
   it("makes an id when none is given", async () => {
     const keys = ["id", "type", "state", "created"];
-    const first = await documented(enqueue.output, keys, ["enqueue", "--type", "job"]);
+    const made = [...keys, "created_run"];
+    const first = await documented(enqueue.output, made, ["enqueue", "--type", "job"]);
     const second = await documented(enqueue.output, keys, ["enqueue", "--type", "job"]);
     expect(first).toMatchObject({ state: "pending", created: true });
     expect(first.id).not.toBe(second.id);

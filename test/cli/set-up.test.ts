@@ -149,9 +149,12 @@ describe("viv enqueue", () => {
 
   it("says that a run had to be made", async () => {
     config("");
-    const first = await cli(["enqueue", "--type", "t", "--json"], around());
-    expect(first.stderr).toContain(`viv: created run ${join(home, "run")}\n`);
-    expect(JSON.parse(first.stdout)).toMatchObject({ created_run: join(home, "run") });
+    const { stderr } = await enqueue("a");
+    expect(stderr).toBe(`viv: created run ${join(home, "run")}\n`);
+    const run = join(home, "other");
+    const second = await cli(["enqueue", "--type", "t", "--run", run, "--json"], around());
+    expect(JSON.parse(second.stdout)).toMatchObject({ created_run: run });
+    expect(second.stderr).toBe(""); // programs read JSON there
     expect((await enqueue("b")).stderr).toBe("");
   });
 });

@@ -172,7 +172,7 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-const SCRIPT = ["/usr/bin/script", "/bin/script"].find((path) => existsSync(path));
+export const SCRIPT = ["/usr/bin/script", "/bin/script"].find((path) => existsSync(path));
 /** Why there is no pseudo-terminal here, or false when there is one. */
 export const noTerminal = SCRIPT ? false : "no `script` (util-linux) on this machine";
 

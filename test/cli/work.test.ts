@@ -312,7 +312,8 @@ describe("the command itself", () => {
     const said = await cli(["work", "--types", "t,other", "--drain"], around());
     expect(said.status).toBe(2);
     expect(said.stderr).toMatch(/no handler for t;/);
-    await enqueue("t.1");
+    const enqueued = await cli(["enqueue", "--run", run, "--id", "t.1", "--type", "t"], around());
+    expect(enqueued.stderr).toContain("no route takes tasks of type t");
     expect((await drain()).status).toBe(0);
     expect((await show("t.1")).state).toBe("pending");
   });

@@ -36,11 +36,9 @@ export const templateInput = {
     z.enum(TEMPLATE_NAMES).check(z.describe("write files that work as they are, and a first task")),
   ),
   engine: z.optional(
-    z
-      .enum(ENGINE_CHOICES)
-      .check(z.describe("for --template: the agent (default: the first installed)")),
+    z.enum(ENGINE_CHOICES).check(z.describe("engine (--template; default: the first installed)")),
   ),
-  done_when: text("for --template: command that proves the work (default: the repository's tests)"),
+  done_when: text("command that proves it is done (--template; default: the repository's tests)"),
   yes: flag("ask nothing (--template)"),
 };
 

@@ -38,11 +38,12 @@ function parse(text: string): unknown {
 export async function writePlan(folder: string, plan: Begun): Promise<void> {
   refuseOthers(folder, plan.files);
   const journal = join(folder, JOURNAL);
-  if (!existsSync(journal)) createFileSynced(journal, JSON.stringify(plan), { mode: 0o600 });
+  const temporary = `${journal}.new`; // one name: the next call removes what a killed one left
+  if (!existsSync(journal)) createFileSynced(journal, JSON.stringify(plan), { temporary });
   for (const { path, text, isProgram } of plan.files) {
     const file = join(folder, path);
     mkdirSync(dirname(file), { recursive: true });
-    createIfAbsentUnsynced(file, text, { mode: isProgram ? 0o777 : 0o666 });
+    createIfAbsentUnsynced(file, text, { mode: isProgram ? 0o777 : 0o666, temporary });
   }
   refuseOthers(folder, plan.files); // one may have come meanwhile
   for (const name of plan.ignore) await excludeFromGit(join(folder, name));

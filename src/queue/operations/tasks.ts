@@ -51,6 +51,8 @@ export const enqueue = defineRunOperation({
     type: z.nullable(z.string()),
     state: z.string(),
     created: z.boolean(),
+    /** The run that had to be made; the command line adds it. */
+    created_run: z.optional(z.string()),
     warnings: z.optional(z.array(z.string())),
   }),
   async run(context, { durability, if_absent, ...spec }) {
