@@ -99,8 +99,11 @@ export class Intake {
     const isSame = before.read !== null && reading.isIdle === before.idle;
     // Lines without news may be read again: writing for each of them would cost more.
     const isFar = isLast || bytesOf(reading.position) - bytesOf(before.read ?? {}) > FAR_BYTES;
-    const isWritten = before.pending.length === 0 && pending.length === 0 && isSame && !isFar;
-    if (!isWritten) this.#files.writePosition({ ...position, pending: [] });
+    const isChanged = before.pending.length > 0 || !isSame || isFar;
+    // The next look forgets what is entered now: one write for each, not two.
+    if (isLast || (pending.length === 0 && isChanged)) {
+      this.#files.writePosition({ ...position, pending: [] });
+    }
     return { entered, againMs: reading.againMs };
   }
 

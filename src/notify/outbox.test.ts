@@ -225,8 +225,11 @@ describe("an outbox", () => {
     expect(files.messages("failed")[0]).toMatchObject({ reason: "status 404", tries: 1 });
     expect(files.messages("unsure")[0]).toMatchObject({ reason: "no answer", tries: 1 });
     clock.now += 8 * 86_400_000;
+    const [before] = files.ids("sent");
+    await intake.enter(news("later", { at: new Date(clock.now).toISOString() }));
     await sender.pass();
-    expect(states(folder)).toEqual({ failed: 1, unsure: 1 });
+    expect(states(folder)).toEqual({ sent: 1, failed: 1, unsure: 1 });
+    expect(files.ids("sent")).not.toContain(before);
   });
 
   it("leaves files alone that are none of its own, and begins anew without its position", async () => {

@@ -45,6 +45,11 @@ export class Sender {
   async pass(isOver: () => boolean = () => false, isLast = false): Promise<Passed> {
     const files = this.#files;
     if (!files.isThere()) return { sent: 0, next: null, isBusy: false };
+    // Most looks find nothing: those need no lock.
+    const { batches, next } = this.#plan(isLast);
+    if (batches.length === 0 && files.ids("sending").length === 0) {
+      return { sent: 0, next, isBusy: false };
+    }
     try {
       // The last one waits: what was entered just now may be too late for the process that sends.
       return await withFileLock(
@@ -63,13 +68,9 @@ export class Sender {
   }
 
   async #sendDue(isOver: () => boolean, isLast: boolean): Promise<Passed> {
-    const { targets, now } = this.#options;
-    const files = this.#files;
     let sent = 0;
     for (;;) {
-      const pace = this.#pace();
-      const paceOf = (name: string): Pace => pace.get(name) ?? { requests: [] };
-      const { batches, next } = planned(files.messages("new"), targets(), paceOf, now(), isLast);
+      const { batches, next, pace } = this.#plan(isLast);
       if (batches.length === 0 || isOver()) return { sent, next, isBusy: false };
       // One request for each target, then a new look: its pace has changed.
       const firsts = batches.filter(
@@ -78,6 +79,14 @@ export class Sender {
       const ends = await Promise.all(firsts.map((batch) => this.#send(batch, pace)));
       sent += ends.reduce((sum, n) => sum + n, 0);
     }
+  }
+
+  #plan(isLast: boolean) {
+    const { targets, now } = this.#options;
+    const pace = this.#pace();
+    const paceOf = (name: string): Pace => pace.get(name) ?? { requests: [] };
+    const waiting = this.#files.messages("new");
+    return { ...planned(waiting, targets(), paceOf, now(), isLast), pace };
   }
 
   async #send({ target, messages }: Batch, pace: Map<string, Pace>): Promise<number> {

@@ -175,7 +175,10 @@ describe("rooms without a run", () => {
       await until("it is told", () => there.got.length === 1);
       crew.child.kill("SIGTERM");
       await crew.end();
-      expect(there.got.map(({ body }) => body), `start ${n}`).toHaveLength(1);
+      expect(
+        there.got.map(({ body }) => body),
+        `start ${n}`,
+      ).toHaveLength(1);
     }
     expect(JSON.parse(there.got[0]?.body ?? "").title).toMatch(
       /^viv crew viv-test-\w+: parked moss$/,

@@ -304,5 +304,5 @@ export function followLedger(
   };
 }
 
-/** A line is no news within half a second; and a lost notification costs a minute. */
-const LEDGER_WATCH = { settleMs: 500, rescanMs: 60_000, isBackground: true };
+/** Many lines within a second are one call; a lost notification costs a minute. */
+const LEDGER_WATCH = { settleMs: 1_000, rescanMs: 60_000, isBackground: true };
