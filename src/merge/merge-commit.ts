@@ -142,7 +142,8 @@ async function sides(
   return { ours: await alone(onto, [root]), theirs: await alone(head, [root]) };
 }
 
-const NO_ONE = {
+/** For commits that stay out of every branch. */
+export const NO_ONE = {
   GIT_AUTHOR_NAME: "Vivarium",
   GIT_AUTHOR_EMAIL: "vivarium@localhost",
   GIT_COMMITTER_NAME: "Vivarium",

@@ -6,7 +6,7 @@ import {
   repositoriesOf,
 } from "./candidates.ts";
 import type { Landing } from "./landing.ts";
-import { combine, treeOf } from "./merge-commit.ts";
+import { combine, NO_ONE, treeOf } from "./merge-commit.ts";
 import { inOrder } from "./order.ts";
 import { goesToForge, targetRequest } from "./queue.ts";
 import type { MergeContext } from "./session.ts";
@@ -72,10 +72,3 @@ export async function planMerge(
   }
   return planned;
 }
-
-const NO_ONE = {
-  GIT_AUTHOR_NAME: "Vivarium",
-  GIT_AUTHOR_EMAIL: "vivarium@localhost",
-  GIT_COMMITTER_NAME: "Vivarium",
-  GIT_COMMITTER_EMAIL: "vivarium@localhost",
-};
