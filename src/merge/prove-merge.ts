@@ -11,9 +11,11 @@ import { MachineRetry } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Claim, ClaimProcess, Store } from "../queue/store.ts";
 import type { ReadyRoute } from "../work/attempt.ts";
+import { needsAnything } from "../work/config-needs.ts";
 import { reportOf } from "../work/ending.ts";
 import type { WorkerHost } from "../work/host.ts";
-import { environmentFor } from "../work/place.ts";
+import { environmentFor, type Place } from "../work/place.ts";
+import { preparation } from "../work/ready.ts";
 import { Runner } from "../work/runner.ts";
 import type { Candidate } from "./candidates.ts";
 
@@ -70,7 +72,9 @@ export async function proveMerge(queue: ProofHost, request: ProofRequest): Promi
   signal.addEventListener("abort", onStop);
   try {
     const env = environmentFor({ claim, id, route, store, host }, path);
-    const place = { cwd: path, workspace: path, env, branch: undefined, claimFile: undefined };
+    const bare = { cwd: path, workspace: path, env, branch: undefined, claimFile: undefined };
+    const place = await readyPlace(queue, request, runner, bare);
+    if ("kind" in place) return place;
     const [only = ""] = commands;
     const argv =
       commands.length === 1
@@ -87,6 +91,28 @@ export async function proveMerge(queue: ProofHost, request: ProofRequest): Promi
   } finally {
     signal.removeEventListener("abort", onStop);
   }
+}
+
+/** The scratch worktree with what the route's set-up, `copy` and `link` bring into a workspace. */
+async function readyPlace(
+  { store, host, signal }: ProofHost,
+  { candidate: { id, repository }, route, path }: ProofRequest,
+  runner: Runner,
+  place: Place,
+): Promise<Place | MergeProof> {
+  if (!needsAnything(route)) return place;
+  const where = { path, root: store.workspaces, repository, base: null, cacheBytes: 0, signal };
+  const prepared = await host.prepareWorkspace(
+    preparation({ id, route, host }, runner, place, where),
+  );
+  if (prepared.kind === "ready") {
+    return { ...place, env: { ...place.env, ...prepared.env }, reads: prepared.reads };
+  }
+  if (prepared.kind === "ended" && prepared.finished.cause === "stopped")
+    return { kind: "stopped" };
+  const { note } =
+    prepared.kind === "ended" ? reportOf("failed", prepared.finished) : prepared;
+  return { kind: "held", reason: `its set-up failed after the merge: ${note}` };
 }
 
 /** Each under its own heading in the log; the first that fails is the last. */

@@ -30,8 +30,6 @@ export interface MergeContext extends ProofHost {
   ): Promise<Landing>;
   /** Opens pull requests, or pushes to those that are open; tells of each landing. */
   openPullRequests?(ids: readonly string[], tell: (landing: Landing) => void): Promise<void>;
-  /** Makes the scratch worktree ready for a proof, as a workspace of that route is. */
-  prepare?(path: string, route: ReadyRoute, candidate: Candidate): Promise<void>;
   now(): number;
   onEvent?(event: MergeEvent): void;
 }

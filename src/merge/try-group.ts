@@ -243,7 +243,6 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
   if (runs.length > 0) await scratch.become(commit);
   for (const run of runs) {
     scratch.use();
-    await context.prepare?.(scratch.path, run.route, run.candidate);
     const head = `${run.candidate.branch} merged into ${target.branch}: ${commit}`;
     verdict = await proveMerge(context, { ...run, path: scratch.path, head });
     if (verdict.kind !== "green") {

@@ -6,7 +6,7 @@ import { needsAnything } from "./config-needs.ts";
 import { type AttemptEnd, type Ending, reportOf, sentence } from "./ending.ts";
 import type { AttemptContext, Place } from "./place.ts";
 import type { Runner } from "./runner.ts";
-import { type Prepared, SETUP_TIMEOUT_MS } from "./workspaces/prepare.ts";
+import { type Prepared, type PrepareRequest, SETUP_TIMEOUT_MS } from "./workspaces/prepare.ts";
 import { routeMark } from "./workspaces/setup-failures.ts";
 
 /** In a sandbox the caches of package managers are read-only, and its /tmp is empty. */
@@ -15,6 +15,32 @@ const SANDBOX_CACHES = {
   npm_config_cache: "/tmp/cache/npm",
   YARN_CACHE_FOLDER: "/tmp/cache/yarn",
 };
+
+/** What makes a worktree ready as a workspace of this route is. */
+export function preparation(
+  { id, route, host: { artifacts } }: Pick<AttemptContext, "id" | "route" | "host">,
+  runner: Runner,
+  place: Place,
+  where: Pick<PrepareRequest, "path" | "root" | "repository" | "base" | "cacheBytes" | "signal">,
+): PrepareRequest {
+  const caches = route.sandbox.length > 0 ? SANDBOX_CACHES : {};
+  return {
+    ...where,
+    needs: route,
+    scope: { env: route.setEnv ?? [], sandbox: route.sandbox },
+    run: (command, { reads }) =>
+      runner.execute(
+        { ...place, env: { ...caches, ...place.env }, reads },
+        ["/bin/sh", "-c", command],
+        {
+          stdin: "",
+          logPath: artifacts.setupLogOf(id),
+          timeoutMs: route.setupTimeoutMs ?? SETUP_TIMEOUT_MS,
+        },
+      ),
+    say: (line) => artifacts.noteSetup(id, line),
+  };
+}
 
 /**
  * Makes the workspace of an attempt ready: files of the checkout, links to it, and the set-up of the
@@ -33,28 +59,15 @@ export async function makeReady(
   const { artifacts } = host;
   const logPath = artifacts.setupLogOf(id);
   const repository = route.repository ? resolve(route.folder, route.repository) : null;
-  const caches = route.sandbox.length > 0 ? SANDBOX_CACHES : {};
   let prepared: Prepared;
   try {
     prepared = await retry.briefly(() =>
-      host.prepareWorkspace({
-        ...{ path: workspace, root: store.workspaces, needs: route, repository },
-        scope: { env: route.setEnv ?? [], sandbox: route.sandbox },
-        base: place.base ?? null,
-        cacheBytes: setupBytes,
-        signal: retry.stopping,
-        run: (command, { reads }) =>
-          runner.execute(
-            { ...place, env: { ...caches, ...place.env }, reads },
-            ["/bin/sh", "-c", command],
-            {
-              stdin: "",
-              logPath,
-              timeoutMs: route.setupTimeoutMs ?? SETUP_TIMEOUT_MS,
-            },
-          ),
-        say: (line) => artifacts.noteSetup(id, line),
-      }),
+      host.prepareWorkspace(
+        preparation(context, runner, place, {
+          ...{ path: workspace, root: store.workspaces, repository, cacheBytes: setupBytes },
+          ...{ base: place.base ?? null, signal: retry.stopping },
+        }),
+      ),
     );
   } catch (error) {
     const isOurs = isMachineError(error) || error instanceof Unrecorded;

@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, it } from "vitest";
+import { isAlive } from "../support/crew-folder.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { cli, Running, viv } from "./support.ts";
@@ -32,8 +33,8 @@ function git(...args: string[]): string {
   return execFileSync("git", where, { encoding: "utf8" }).trimEnd();
 }
 
-function config(merge: string): void {
-  const route = 'handler = "./handle.sh"\nworkspace = "worktree"\nrepository = "repo"';
+function config(merge: string, more = ""): void {
+  const route = `handler = "./handle.sh"\nworkspace = "worktree"\nrepository = "repo"\n${more}`;
   const text = `run = "night"\n[handlers.default]\n${route}\n[merge]\n${merge}\n`;
   writeFileSync(join(home, "viv.toml"), text);
 }
@@ -91,6 +92,26 @@ it("says what to type when the target is dirty, also on a narrow terminal", asyn
   expect(readFileSync(join(home, "repo/a.txt"), "utf8")).toBe("mine\n");
 });
 
+it("proves a merge with what set-up, copy and link bring into a workspace", async () => {
+  writeFileSync(join(home, "repo/.gitignore"), "made\n.env\ntools\n");
+  git("add", ".");
+  git("commit", "-qm", "ignore");
+  writeFileSync(join(home, "repo/.env"), "KEY=1\n");
+  writeFileSync(join(home, "repo/tools"), "");
+  const proof = "test -e made && grep -q KEY .env && test -L tools";
+  const needs = 'setup = "echo ran > made"\ncopy = [".env"]\nlink = ["tools"]';
+  config("", `${needs}\ndone_when = "${proof}"`);
+  await done({ "t.1": "x", "t.2": "y" });
+  const { stdout } = await cli(["merge", "--all"], here());
+  expect(stdout).toContain("2 landed\n");
+  expect(git("ls-tree", "--name-only", "viv/night")).toBe(".gitignore\na.txt\nx.txt\ny.txt");
+  await done({ "t.3": "z" });
+  config("", `${needs.replace("echo ran", "echo no registry; false")}\ndone_when = "${proof}"`);
+  const held = await cli(["merge", "--all"], here());
+  expect(held.stdout).toMatch(/^held {2,}t\.3 {2,}its set-up failed after the merge: exit 1/m);
+  expect(git("ls-tree", "--name-only", "viv/night")).not.toContain("z.txt");
+});
+
 it("refuses what cannot land, in words", async () => {
   await done({ "t.1": "x" });
   await cli(["enqueue", "--id", "t.2", "--type", "x"], here());
@@ -119,10 +140,10 @@ it("killed in a proof: that ends with it, and the next one lands everything once
   await until("the proof runs", () => existsSync(begun) && readFileSync(begun, "utf8") !== "");
   running.child.kill("SIGKILL");
   await running.end();
-  const proof = `/proc/${readFileSync(begun, "utf8").trim()}`;
+  const proof = Number(readFileSync(begun, "utf8"));
   config('prove = "ls"');
   const { status, stderr } = viv(["merge", "--all"], { cwd: home, env: env() });
   expect(status, stderr).toBe(0);
-  expect(existsSync(proof)).toBe(false);
+  expect(isAlive(proof)).toBe(false);
   expect(git("rev-list", "--count", "--merges", "viv/night")).toBe("2");
 });
