@@ -149,7 +149,7 @@ test("a full limit holds claims back, and they go on when there is room", async 
 
   const worker = new Running(["work", "--once", "--durability", "fast"], around());
   await worker.says("to free some: viv workspaces gc");
-  await ok(["workspaces", "gc"], around());
+  await ok(["workspaces", "gc", "a"], around());
   expect((await worker.end()).stdout).toMatch(/b done/);
 });
 

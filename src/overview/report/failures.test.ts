@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { holds } from "../../../test/support/property.ts";
-import { type FailedTask, groupFailures, isCancelledByPerson, TASKS_OF_GROUP } from "./failures.ts";
+import { type FailedTask, groupFailures, TASKS_OF_GROUP } from "./failures.ts";
 import type { LastMove } from "./ledger-digest.ts";
 
 const AT = "2026-11-16T01:00:00.000Z";
@@ -66,26 +66,6 @@ describe("failures", () => {
   it("by hand are told as that", () => {
     expect(groupFailures([failed("a", null)])[0]?.reason).toMatch(/by hand/);
     expect(groupFailures([{ id: "b", since: AT, facts: undefined }])[0]?.count).toBe(1);
-  });
-
-  it("are none of those that a person cancelled", () => {
-    const byPerson = [
-      failed("a", { event: "cancelled", by: "ida", note: "not needed" }),
-      failed("b", { event: "cancelled" }),
-      failed("c", { outcome: "cancelled", by: "ida" }),
-    ];
-    expect(byPerson.every(isCancelledByPerson)).toBe(true);
-    const others = [
-      failed("a", { note: "exit 1" }),
-      failed("b", { event: "cancelled", note: "its dependency a failed" }),
-      failed("c", {
-        event: "cancelled",
-        by: "w1",
-        note: "choked: …; no other worker is left to try it",
-      }),
-      failed("d", null),
-    ];
-    expect(others.some(isCancelledByPerson)).toBe(false);
   });
 
   it("are each in one group, whatever they are", () => {

@@ -22,15 +22,6 @@ export interface FailedTask {
 
 export const TASKS_OF_GROUP = 20;
 
-/** A person decided it, so it needs no person. Neither a choke nor a failed dependency has that mark. */
-export function isCancelledByPerson({ facts }: FailedTask): boolean {
-  const last = facts?.last;
-  if (last?.to !== "failed") return false;
-  if (last.outcome === "cancelled") return true;
-  const { note = "" } = last;
-  return last.event === "cancelled" && !isNoWorkerLeft(note) && !isDependency(note);
-}
-
 function isDependency(note: string): boolean {
   return /^its dependency \S+ failed$/.test(note);
 }

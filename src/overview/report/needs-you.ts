@@ -3,7 +3,7 @@ import { idWord } from "../../base/names.ts";
 import { counted, quoted } from "../../base/text.ts";
 import { type AccountState, describeAccount } from "../../engines/accounts/account.ts";
 import type { Landing } from "../../merge/landing.ts";
-import type { Counts } from "../../queue/store.ts";
+import type { Counts, Pause } from "../../queue/store.ts";
 import type { FailureGroup } from "./failures.ts";
 import type { CrewFacts, ParkedAgent, WardenFacts } from "./report-port.ts";
 import { NEEDS, type Need } from "./report-shape.ts";
@@ -41,6 +41,9 @@ export interface NeedFacts {
   workCommand: string;
   /** Lines of the ledger that cannot be read. */
   damagedLines: number;
+  paused: Pause | null;
+  /** Types that are not claimed because of their workspaces. */
+  setups: readonly { type: string; text: string; command: string }[];
 }
 
 /** How many entries of a kind have a line of their own; the rest is one. */
@@ -170,7 +173,14 @@ function crewNeeds({ crew, parkedAgents, warden }: NeedFacts): Need[] {
 
 function otherNeeds(facts: NeedFacts): Need[] {
   const { counts, runWords, budget, quarantine, hasWorker, workCommand, damagedLines } = facts;
-  const needs: Need[] = [];
+  const needs = facts.setups.map(({ type, text, command }) =>
+    need("setup", text, { subject: type, command: `${command}${runWords}` }),
+  );
+  if (facts.paused !== null) {
+    const { by, note } = facts.paused;
+    const text = `by ${by}${note ? `: ${note}` : ""}; nothing is claimed`;
+    needs.push(need("paused", text, { command: `viv resume${runWords}` }));
+  }
   if (budget !== null) {
     const text = `${budget}; raise it in viv.toml, or wait`;
     needs.push(need("budget", text, { command: `viv costs${runWords}` }));

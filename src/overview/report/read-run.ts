@@ -73,11 +73,11 @@ export async function readStates(store: Store) {
 /** Why a result is not proven; null: its proof passed, in the attempt that ended there. */
 export function whyUnproven(proof: Proof | null, last: LastMove | null, task?: Task | null) {
   if (proof === null) return task?.done_when ? "its done_when has not run" : "nothing proves it";
-  if (last?.unproven) return "it was ended without a proof";
   if (proof.timed_out) return "the time of its proof was up";
   if (proof.exit !== 0) return `its proof ended with ${proof.signal ?? `exit ${proof.exit}`}`;
   const isOfThis = last?.attempt === undefined || proof.attempt === last.attempt;
-  return isOfThis ? null : `its proof is of attempt ${proof.attempt}`;
+  if (!isOfThis) return `its proof is of attempt ${proof.attempt}`;
+  return last?.unproven ? "it was ended without a proof" : null;
 }
 
 /** Done tasks of the period. The ledger has the time; of one that was moved by hand, its file. */

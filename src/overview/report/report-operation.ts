@@ -9,13 +9,15 @@ import { dollarsOf } from "../../engines/costs/ledger-totals.ts";
 import { totalTokens } from "../../engines/costs/usage.ts";
 import { text } from "../../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { countsInWords } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
-import { limitsSection, routeFor, routesSection } from "../../work/config-route.ts";
+import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../../work/config-route.ts";
+import { workspaceUsePort } from "../../work/host.ts";
 import { SINCE } from "../model-operations.ts";
-import { groupFailures, isCancelledByPerson, timeOf } from "./failures.ts";
+import { groupFailures, timeOf } from "./failures.ts";
 import { landedIn } from "./landed.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
-import { needsYou, type ReviewFact } from "./needs-you.ts";
+import { type NeedFacts, needsYou, type ReviewFact } from "./needs-you.ts";
 import {
   readDone,
   readLandings,
@@ -55,11 +57,12 @@ export const report = defineRunOperation({
     const done = await readDone(store, states.done, digest, since);
     const { all: doneTasks, ...doneFacts } = done;
     const landed = await landedIn(digest, landings, since, port);
-    const counts = await store.counts();
+    const counts = countsInWords(await store.counts());
     const words = await runWords(context, port);
+    // One that a person stopped needs no person.
     const failed = states.failed
-      .map(({ id, since }) => ({ id, since, facts: digest.tasks.get(id) }))
-      .filter((one) => !isCancelledByPerson(one));
+      .filter(({ cancelled }) => !cancelled)
+      .map(({ id, since }) => ({ id, since, facts: digest.tasks.get(id) }));
     const failedNow = failed.filter((one) => !(timeOf(one) < since));
     const usedUp = (limits && budget?.usedUp(limits, null)) ?? null;
     const total = money.total();
@@ -87,6 +90,8 @@ export const report = defineRunOperation({
         ),
         workCommand: await workCommand(context),
         damagedLines: digest.damaged,
+        paused: await store.paused(),
+        setups: await heldTypes(context),
       }),
       cancelled: states.failed.length - failed.length,
       done: doneFacts,
@@ -116,6 +121,19 @@ export const report = defineRunOperation({
     };
   },
 });
+
+/** Types that are not claimed because of their workspaces; the disk is looked at only if there are any. */
+async function heldTypes({ here: { config }, now, use }: RunContext): Promise<NeedFacts["setups"]> {
+  if (!hasWorkspaces(config)) return [];
+  const { heldBackIn } = await import("../../work/held-back.ts");
+  const held = heldBackIn(config, now, () => use(workspaceUsePort));
+  await held?.refresh();
+  const all = [...config.section(routesSection).keys()].flatMap((type) => {
+    const one = held?.of(type);
+    return one ? [{ type, text: one.detail, command: one.command }] : [];
+  });
+  return all.filter(({ text }, i) => all.findIndex((other) => other.text === text) === i);
+}
 
 /** A folder that is not to be trusted, or a file that is damaged, costs a part of the report only. */
 async function unlessRefused<T>(notes: string[], read: () => Promise<T>): Promise<T | null> {
