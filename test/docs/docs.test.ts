@@ -25,12 +25,12 @@ function blocks(text: string, language: string): string[] {
 function masked(text: string): string {
   return text
     .replace(
-      /\S*\/(audit|night|pit|crew\.org|board\.org|\.crew|\.viv\/fleet|app\/viv\.toml)\b/g,
+      /\S*\/(audit|night|pit|crew\.org|board\.org|\.crew|\.viv\/fleet|app\/viv\.toml|app(?= merge))\b/g,
       "PATH/$1",
     )
     .replace(/\bw-[0-9a-z]+-[0-9a-z]+\b/g, "WARRANT")
     .replace(/\bpid \d+/g, "pid PID")
-    .replace(/\b[0-9a-f]{7}\b/g, "COMMIT")
+    .replace(/\b([0-9a-f]{7}|[0-9a-f]{10})\b/g, "COMMIT")
     .replace(/\d{4}-\d{2}-\d{2} \d\d:\d\d/g, "TIME")
     .replace(/\b\d+(\.\d)? ?(ms|s|m)\b/g, "TIME")
     .replace(/(TIME ago|in TIME|last run|next tick) +/g, "$1 ")
