@@ -81,6 +81,7 @@ const test: Command = {
 
 const retry: Command = {
   op: notifyRetry,
+  names: { ids: "id" },
   positionals: [{ key: "ids", many: true }],
   examples: [
     ["viv notify retry", "all that failed, and what is due"],

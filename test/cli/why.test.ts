@@ -245,7 +245,8 @@ describe("a task in the queue", () => {
         command: "viv work",
       },
     ]);
-    await say("enqueue", "--type", "other", "--id", "t.2");
+    const { stderr } = await cli(["enqueue", "--type", "other", "--id", "t.2"], around);
+    expect(stderr).toContain("no route takes tasks of type other");
     expect((await why("t.2")).reasons).toEqual([
       {
         code: "no_route",

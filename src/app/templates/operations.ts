@@ -39,7 +39,7 @@ export const templateInput = {
     z.enum(ENGINE_CHOICES).check(z.describe("engine (--template; default: the first installed)")),
   ),
   done_when: text("command that proves it is done (--template; default: the repository's tests)"),
-  yes: flag("ask nothing (--template)"),
+  yes: flag("do not ask"),
 };
 
 export const initTemplate = defineOperation({
