@@ -39,7 +39,7 @@ test("resolved in a merge: committed with both parents, and queued again", async
   expect(await refusal(world)).toContain("not resolved in");
   write(join(path, "file.txt"), "one\n<<<<<<< ours\nA\n=======\nthree\n");
   userGit(path, "add", "file.txt");
-  expect(await refusal(world)).toContain("conflict markers are left in file.txt");
+  expect(await refusal(world)).toContain("conflicts are left in file.txt");
   write(join(path, "file.txt"), "one\nboth\nthree\n");
   write(join(path, "beside.txt"), "new\n");
   const landing = await continueLanding(world.store, "a");

@@ -100,7 +100,7 @@ async function commitResolved(
   const suspects = new Set([...(landing.files ?? []), ...(record.conflicts ?? [])]);
   const left = await unresolvedIn(path, [...suspects]);
   if (left.length > 0) {
-    throw refused(id, `conflict markers are left in ${left.join(", ")} (in ${path}); edit them.`);
+    throw refused(id, `conflicts are left in ${left.join(", ")} (in ${path}); edit them.`);
   }
   if (unfinished === "merge") {
     await mustBeOn(record.branch, place);

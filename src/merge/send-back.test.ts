@@ -42,7 +42,7 @@ test("the task is pending, with the reason as its note, the evidence and the new
   expect(evidence).toBe(landing.evidence);
   const text = readFileSync(evidence, "utf8");
   expect(text).toMatch(/^CONFLICT \(content\): Merge conflict in file\.txt\n/);
-  expect(text).toMatch(/Conflict markers may be in:\n {2}file\.txt\n$/);
+  expect(text).toMatch(/Conflict markers may be in:\n {2}file\.txt\nWhat has no room/);
   expect((await store.show("a"))?.history.at(-1)).toMatchObject({
     by: "merge",
     note: "conflict with main in file.txt (rework 1 of 2)",

@@ -137,6 +137,9 @@ const TO_DO = {
   review: "Change it as the comments ask.",
 };
 
+const NO_MARKERS =
+  "What has no room for markers, like a picture, lies there twice: one version is called NAME~COMMIT. Decide, then remove that one.";
+
 /** A prompt shows the end of it: the task for the next attempt stands there. */
 function textFor(
   { target, branch }: Landing,
@@ -146,7 +149,7 @@ function textFor(
   const todo =
     files.length === 0
       ? TO_DO[why === "review" ? "review" : "red"]
-      : `Resolve the conflicts so that the work of both sides is kept. Conflict markers may be in:\n${files.map((file) => `  ${file}`).join("\n")}`;
+      : `Resolve the conflicts so that the work of both sides is kept. Conflict markers may be in:\n${files.map((file) => `  ${file}`).join("\n")}\n${NO_MARKERS}`;
   return [evidence.trimEnd() || `${reason}.`, where, todo].join("\n\n");
 }
 

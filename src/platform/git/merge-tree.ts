@@ -29,6 +29,42 @@ export async function mergeTrees(
   return { tree, files: rest.slice(0, end), messages: messagesIn(rest.slice(end + 1)) };
 }
 
+/**
+ * Files that conflict and have no markers, because they are no text: the merged tree has the version of
+ * `ours`, and these are those of `theirs`.
+ */
+export async function hiddenSides(
+  place: GitPlace,
+  ours: string,
+  theirs: string,
+): Promise<{ path: string; mode: string; object: string }[]> {
+  const args = ["merge-tree", "--write-tree", "-z", "--no-messages", ours, theirs];
+  const { status, stdout } = await askGit(args, place);
+  if (status !== 1) return [];
+  const [tree = "", ...rest] = stdout.toString("utf8").split("\0");
+  const sides = { 2: new Map<string, Entry>(), 3: new Map<string, Entry>() };
+  for (const line of rest) {
+    const [, mode = "", object = "", stage, path = ""] = STAGED.exec(line) ?? [];
+    if (stage === "2" || stage === "3") sides[stage].set(path, { mode, object });
+  }
+  const hidden: { path: string; mode: string; object: string }[] = [];
+  for (const [path, entry] of sides[3]) {
+    const other = sides[2].get(path);
+    if (other === undefined || entry.mode === SUBMODULE || other.object === entry.object) continue;
+    const { stdout: found } = await askGit(["rev-parse", "--verify", `${tree}:${path}`], place);
+    if (found.toString().trim() === other.object) hidden.push({ path, ...entry });
+  }
+  return hidden;
+}
+
+interface Entry {
+  mode: string;
+  object: string;
+}
+
+const STAGED = /^(\d{6}) ([0-9a-f]{40,}) ([123])\t(.*)$/s;
+const SUBMODULE = "160000";
+
 /** Each is: a number of paths, the paths, the kind of message, the message. */
 function messagesIn(words: readonly string[]): string[] {
   const messages: string[] = [];
