@@ -153,6 +153,11 @@ function textFor(
   return [evidence.trimEnd() || `${reason}.`, where, todo].join("\n\n");
 }
 
+/** The ref that keeps a task's work as it was before its rework of that number. */
+export function keptBefore(run: string, id: string, number: number): string {
+  return `refs/viv/before/${refPart(run)}/${refPart(id)}/${number}`;
+}
+
 /** The workspace may be gone: then its record is enough to make it again from the branch. */
 function noteTip(store: Store, landing: Landing, sent: SentBack, number: number): void {
   const { task: id, repository, branch, base, head } = landing;
@@ -165,7 +170,7 @@ function noteTip(store: Store, landing: Landing, sent: SentBack, number: number)
       : { kind: "worktree", repository, branch, base, created_at: new Date().toISOString() };
   const { tip, tree, files = [] } = sent;
   const merged = tree === undefined ? undefined : { from: head, tree, files: [...files] };
-  const keep = `refs/viv/before/${refPart(store.runId)}/${refPart(id)}/${number}`;
+  const keep = keptBefore(store.runId, id, number);
   mkdirSync(store.workspaces, { recursive: true, mode: 0o700 });
   writeRecord(store.workspaces, id, { ...record, onto: { step: "noted", tip, keep, merged } });
 }

@@ -240,8 +240,8 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
   });
   const last = steps.at(-1)?.candidate as Candidate;
   let verdict: MergeProof = { kind: "green" };
-  if (runs.length > 0) await scratch.become(commit);
   for (const run of runs) {
+    await scratch.become(commit);
     scratch.use();
     const head = `${run.candidate.branch} merged into ${target.branch}: ${commit}`;
     verdict = await proveMerge(context, { ...run, path: scratch.path, head });
