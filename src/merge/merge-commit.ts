@@ -112,7 +112,7 @@ async function mergeAndCommit(
 
 const NO_COMMIT = 71;
 /** Stands for the commit until there is one. */
-const COMMIT = "COMMIT";
+const COMMIT = "THE_COMMIT_THAT_WAS_JUST_MADE";
 
 function failed(what: string, stderr: string): VivError {
   return new VivError("INVALID", `git ${what} failed: ${lastWord(stderr)}.`, { stderr });

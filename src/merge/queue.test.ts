@@ -188,6 +188,24 @@ describe("a batch", () => {
   });
 });
 
+describe("a proof that checks out a branch", () => {
+  it.each(["main", "viv/night"])("%s does not move by that", async (branch) => {
+    const world = await MergeWorld.begin();
+    world.git("switch", "--quiet", "-c", "elsewhere");
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.done("t.2", { "c.txt": "c\n" });
+    await world.done("t.3", { "d.txt": "d\n" });
+    const main = world.git("rev-parse", "main");
+    const dirty = "echo more >> a.txt; ! test -f c.txt";
+    const prove = `git rev-parse HEAD; test -f c.txt && exit 1; git checkout -q ${branch}; ${dirty}`;
+    await world.merge({ prove });
+    expect(world.git("rev-parse", "main")).toBe(main);
+    expect(world.story).toEqual(["t.1 landed", "t.2 reworked", "t.3 landed"]);
+    expect(world.git("rev-list", "--first-parent", "--count", "main..viv/night")).toBe("2");
+    expect(world.git("worktree", "list", "--porcelain")).not.toContain(`refs/heads/${branch}`);
+  });
+});
+
 describe("the target", () => {
   it("moves under the queue: merged and proven again on the new tip", async () => {
     const world = await MergeWorld.begin();

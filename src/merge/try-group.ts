@@ -245,6 +245,7 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
     scratch.use();
     const head = `${run.candidate.branch} merged into ${target.branch}: ${commit}`;
     verdict = await proveMerge(context, { ...run, path: scratch.path, head });
+    await scratch.detach(commit);
     if (verdict.kind !== "green") {
       const proof = proofAt(host.artifacts.mergeLogOf(run.candidate.id));
       return { verdict, of: run.candidate, proof };
