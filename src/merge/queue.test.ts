@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/support/deadline.ts";
 import { MergeWorld } from "../../test/support/merge-world.ts";
+import { commitWorkspace } from "../work/workspaces/commit.ts";
 import { readRecord, writeRecord } from "../work/workspaces/record.ts";
 
 describe("a pass of the queue", () => {
@@ -152,6 +153,25 @@ describe("strategies", () => {
       expect(world.git("rev-list", "--count", "main..viv/night")).toBe("2");
     },
   );
+});
+
+describe("a branch that began with a dependency's work", () => {
+  it("does not bring back what a rework has taken out of that", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n", "wrong.txt": "wrong\n" });
+    const more = { depends_on: ["t.1"], base: "viv/t.1" };
+    await world.done("t.2", { "c.txt": "c\n" }, more);
+    const path = world.workspace("t.1");
+    const base = world.git("rev-parse", "main");
+    execFileSync("git", ["reset", "--quiet", "--soft", base], { cwd: path });
+    rmSync(join(path, "wrong.txt"));
+    await commitWorkspace(path, "reworked");
+    await world.merge();
+    expect(world.story).toEqual(["t.1 landed", "t.2 landed"]);
+    const files = world.git("ls-tree", "--name-only", "viv/night").split("\n");
+    expect(files).toEqual(expect.arrayContaining(["b.txt", "c.txt"]));
+    expect(files).not.toContain("wrong.txt");
+  });
 });
 
 describe("a batch", () => {

@@ -79,7 +79,9 @@ async function mergeOne(
   const { strategy } = context.settings;
   const message = await messageFor(candidate, { strategy, target: session.target.branch, scratch });
   const isLast = context.settings.batch === 1;
-  const what = { repository, strategy, onto, ontoTree, base, head: head ?? base, isLast };
+  const isDependent = candidate.dependsOn.length > 0;
+  const branch = { base, head: head ?? base, isDependent };
+  const what = { repository, strategy, onto, ontoTree, ...branch, isLast };
   let merged: Combined;
   try {
     merged = await combine({ ...what, message, signs, identity }, scratch);

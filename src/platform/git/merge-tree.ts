@@ -1,5 +1,5 @@
 import { VivError } from "../../base/errors.ts";
-import { askGit, type GitPlace, lastWord } from "./git.ts";
+import { askGit, type GitPlace, git, lastWord } from "./git.ts";
 
 /** Two commits merged without a worktree. */
 export interface MergedTree {
@@ -27,6 +27,39 @@ export async function mergeTrees(
   }
   const end = status === 0 ? 0 : rest.indexOf("");
   return { tree, files: rest.slice(0, end), messages: messagesIn(rest.slice(end + 1)) };
+}
+
+/**
+ * Commits to merge instead of these two, whose common base is `base`: so only what `theirs` has done
+ * since `base` comes to `ours`.
+ */
+export async function sinceBase(
+  place: GitPlace,
+  base: string,
+  ours: string,
+  theirs: string,
+): Promise<{ ours: string; theirs: string }> {
+  const alone = async (commit: string, parents: readonly string[]) => {
+    const tree = await git(["rev-parse", "--verify", `${commit}^{tree}`], place);
+    const args = ["commit-tree", tree, ...parents.flatMap((one) => ["-p", one]), "-m", "viv"];
+    return git(args, { ...place, env: NO_ONE });
+  };
+  const root = await alone(base, []);
+  return { ours: await alone(ours, [root]), theirs: await alone(theirs, [root]) };
+}
+
+/** For commits that stay out of every branch. */
+export const NO_ONE = {
+  GIT_AUTHOR_NAME: "Vivarium",
+  GIT_AUTHOR_EMAIL: "vivarium@localhost",
+  GIT_COMMITTER_NAME: "Vivarium",
+  GIT_COMMITTER_EMAIL: "vivarium@localhost",
+};
+
+/** Whether `base` has work that `ours` has not, apart from merges. */
+export async function hasOtherWork(place: GitPlace, base: string, ours: string): Promise<boolean> {
+  const list = ["rev-list", "--no-merges", "--max-count=1", base, "--not", ours];
+  return (await git(list, place)) !== "";
 }
 
 /**

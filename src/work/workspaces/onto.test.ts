@@ -178,3 +178,16 @@ test("a file without room for markers lies there twice until one is chosen", asy
   await commitWorkspace(path, "resolved");
   expect(world.git("diff", "--name-only", tip, "viv/a")).toBe("logo.bin");
 });
+
+test("a dependency's old work, which the tip does not have, does not come along", async () => {
+  const world = await LandingWorld.make();
+  await world.done("dep", { "wrong.txt": "wrong\n" });
+  const { path } = await world.open("a");
+  userGit(path, "reset", "--quiet", "--hard", "viv/dep");
+  const base = world.git("rev-parse", "viv/dep");
+  writeRecord(world.store.workspaces, "a", { ...recordOf(world), base });
+  write(join(path, "mine.txt"), "mine\n");
+  note(world, world.onMain({ "right.txt": "right\n" }));
+  await world.open("a");
+  expect(userGit(path, "status", "--short")).toBe("A  mine.txt");
+});

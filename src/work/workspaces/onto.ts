@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { askGit, type GitPlace, git, lastWord } from "../../platform/git/git.ts";
-import { hiddenSides, mergeTrees } from "../../platform/git/merge-tree.ts";
+import { hasOtherWork, hiddenSides, mergeTrees, sinceBase } from "../../platform/git/merge-tree.ts";
 import { checkOut, treeOfFiles, treeWith } from "./archive.ts";
 import { identity, mustBeAtRest, mustBeOn } from "./commit.ts";
 import { invalid, type Onto, readRecord, type WorktreeRecord, writeRecord } from "./record.ts";
@@ -54,13 +54,33 @@ async function prepare(
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
   const from = await commitOfFiles(root, id, place, head);
   await git(["update-ref", "-m", "viv: before a rework", keep, from], place);
+  const sides = await sidesOf(repository, record.base, tip, from);
   const merged =
-    known?.from === from ? known : await mergeTrees({ cwd: repository.path }, tip, from);
+    known?.from === from
+      ? known
+      : await mergeTrees({ cwd: repository.path }, sides.ours, sides.theirs);
   if (merged === null) return null;
-  const { tree, files } = await withHidden(root, place, { ...merged, tip, from });
+  const { tree, files } = await withHidden(root, place, { ...merged, from, sides });
   const ready: Ready = { step: "ready", tip, keep, head, from, tree, files };
   writeRecord(root, id, { ...record, onto: ready });
   return ready;
+}
+
+interface Sides {
+  ours: string;
+  theirs: string;
+}
+
+/** Without what the branch began with and the tip does not have, like a dependency's old work. */
+async function sidesOf(
+  repository: Repository,
+  base: string,
+  tip: string,
+  from: string,
+): Promise<Sides> {
+  const place = { cwd: repository.path };
+  const isPlain = !(await isThere(repository, base)) || !(await hasOtherWork(place, base, tip));
+  return isPlain ? { ours: tip, theirs: from } : sinceBase(place, base, tip, from);
 }
 
 /**
@@ -71,10 +91,10 @@ async function prepare(
 async function withHidden(
   root: string,
   place: GitPlace,
-  { tree, files, tip, from }: { tree: string; files: string[]; tip: string; from: string },
+  { tree, files, from, sides }: { tree: string; files: string[]; from: string; sides: Sides },
 ): Promise<{ tree: string; files: string[] }> {
   if (files.length === 0) return { tree, files };
-  const hidden = (await hiddenSides(place, tip, from)).map((one) => ({
+  const hidden = (await hiddenSides(place, sides.ours, sides.theirs)).map((one) => ({
     ...one,
     path: `${one.path}~${from}`,
   }));
