@@ -2,6 +2,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { commitAll, LandingWorld, userGit, write } from "../../test/support/landing-world.ts";
+import { tryFileLock } from "../platform/files/file-lock.ts";
 import { readRecord } from "../work/workspaces/record.ts";
 import { continueLanding } from "./continue.ts";
 import { readLanding, writeLanding } from "./landing.ts";
@@ -39,7 +40,7 @@ test("resolved in a merge: committed with both parents, and queued again", async
   expect(await refusal(world)).toContain("not resolved in");
   write(join(path, "file.txt"), "one\n<<<<<<< ours\nA\n=======\nthree\n");
   userGit(path, "add", "file.txt");
-  expect(await refusal(world)).toContain("conflict markers are left in file.txt");
+  expect(await refusal(world)).toContain("conflicts are left in file.txt");
   write(join(path, "file.txt"), "one\nboth\nthree\n");
   write(join(path, "beside.txt"), "new\n");
   const landing = await continueLanding(world.store, "a");
@@ -127,4 +128,17 @@ test("refused in words: no such task, no landing, landed, sent back, at work", a
   writeLanding(store.folder, world.landing("a", { state: "reworked" }));
   await store.rework("a");
   expect(await refusal(world)).toContain("a was sent back and is pending");
+});
+
+test("what the queue does at the same time comes first", async () => {
+  const { world, path } = await waiting();
+  write(join(path, "file.txt"), "one\nMAIN\nthree\nA\n");
+  const lock = await tryFileLock(join(world.repository, ".git/viv-merge.lock"));
+  const continued = continueLanding(world.store, "a").catch((error: Error) => error.message);
+  await new Promise((resolve) => setTimeout(resolve, 300));
+  const landed = { state: "landed" as const, to: "0123456789abcdef" };
+  writeLanding(world.store.folder, world.landing("a", landed));
+  lock?.release();
+  expect(await continued).toBe("a has landed in main (0123456789) already.");
+  expect(readLanding(world.store.folder, "a")).toMatchObject(landed);
 });

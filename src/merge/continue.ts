@@ -19,13 +19,29 @@ import {
   type Repository,
 } from "../work/workspaces/worktree.ts";
 import { type Landing, type LandingState, readLanding, writeLanding } from "./landing.ts";
+import { withQueueLock } from "./lock.ts";
+import type { MergeContext } from "./session.ts";
 
 /**
  * A person has resolved a task's work in its worktree: by hand, with a merge or a rebase of their own,
  * committed or not. What is there is committed on its branch, and the landing is queued again. Refused
  * while something is unresolved; a refusal changes nothing. Without a worktree, the branch counts.
  */
-export async function continueLanding(store: Store, id: string): Promise<Landing> {
+export async function continueLanding(
+  store: Store,
+  id: string,
+  waiting: Pick<MergeContext, "onEvent" | "signal"> = { signal: new AbortController().signal },
+): Promise<Landing> {
+  const { repository: where } = await waitingLanding(store, id);
+  const repository = await findRepository(where);
+  // A queue may be at work on it, whose next word would be lost or would run over this one.
+  const now = await withQueueLock(waiting, repository, () => continueHere(store, id, repository));
+  if (now !== null) return now;
+  throw new VivError("LOCKED", `another queue works on ${repository.path}; ${id} was left alone.`);
+}
+
+/** The landing of a task about which a person may have done something; otherwise refused. */
+async function waitingLanding(store: Store, id: string): Promise<Landing> {
   const landing = readLanding(store.folder, id);
   const view = await store.show(id);
   if (view === null) {
@@ -38,7 +54,12 @@ export async function continueLanding(store: Store, id: string): Promise<Landing
     throw refused(id, `${id} was sent back and is ${view.state}; see: viv why ${idWord(id)}.`);
   }
   if (!WAITS.includes(landing.state)) throw refused(id, notWaiting(landing));
-  const repository = await findRepository(landing.repository);
+  return landing;
+}
+
+/** Under the lock. */
+async function continueHere(store: Store, id: string, repository: Repository): Promise<Landing> {
+  const landing = await waitingLanding(store, id);
   const record = readRecord(store.workspaces, id);
   const path = workspacePath(store.workspaces, id);
   if (record?.kind === "worktree" && existsSync(path)) {
@@ -100,7 +121,7 @@ async function commitResolved(
   const suspects = new Set([...(landing.files ?? []), ...(record.conflicts ?? [])]);
   const left = await unresolvedIn(path, [...suspects]);
   if (left.length > 0) {
-    throw refused(id, `conflict markers are left in ${left.join(", ")} (in ${path}); edit them.`);
+    throw refused(id, `conflicts are left in ${left.join(", ")} (in ${path}); edit them.`);
   }
   if (unfinished === "merge") {
     await mustBeOn(record.branch, place);

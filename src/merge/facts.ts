@@ -63,7 +63,9 @@ export function describeLanding(
     return { code: "landed", text: `landed in ${target} as ${to.slice(0, 10)}` };
   }
   if (now.isEmpty || landing?.state === "no_changes") {
-    return { code: "no_changes", text: "no changes: its branch has no commits of its own" };
+    const why = landing?.state === "no_changes" ? landing.reason : undefined;
+    const text = `no changes: ${why ?? "its branch has no commits of its own"}`;
+    return { code: "no_changes", text };
   }
   if (landing === null) {
     const text = now.isElsewhere

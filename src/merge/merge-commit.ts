@@ -10,6 +10,7 @@ import {
   gitBytes,
   lastWord,
 } from "../platform/git/git.ts";
+import { hasOtherWork, sinceBase } from "../platform/git/merge-tree.ts";
 import type { Repository } from "../work/workspaces/worktree.ts";
 import type { Strategy } from "./config.ts";
 import type { Scratch } from "./scratch.ts";
@@ -32,6 +33,8 @@ export interface Combination {
   ontoTree: string;
   base: string;
   head: string;
+  /** Its task depends on others, whose work its branch may have begun with. */
+  isDependent: boolean;
   /** Of the merge commit. */
   message: string;
   signs: boolean;
@@ -112,7 +115,7 @@ async function mergeAndCommit(
 
 const NO_COMMIT = 71;
 /** Stands for the commit until there is one. */
-const COMMIT = "COMMIT";
+const COMMIT = "THE_COMMIT_THAT_WAS_JUST_MADE";
 
 function failed(what: string, stderr: string): VivError {
   return new VivError("INVALID", `git ${what} failed: ${lastWord(stderr)}.`, { stderr });
@@ -122,33 +125,20 @@ function failed(what: string, stderr: string): VivError {
 const DURABLE = ["-c", "core.fsync=objects,reference"];
 
 /**
- * A squash or rebase of a dependency leaves the commits that this branch began at out of the target.
- * Then only what came after them is merged: with the beginning of the branch as the common base.
+ * A squash or rebase of a dependency leaves the commits that this branch began at out of the target,
+ * and so does a rework of it. Then only what came after them is merged: with the beginning of the branch
+ * as the common base. Otherwise what the rework has taken out of the dependency would come back.
  */
 async function sides(
-  { strategy, onto, base, head }: Combination,
+  { strategy, onto, base, head, isDependent }: Combination,
   place: GitPlace,
 ): Promise<{ ours: string; theirs: string }> {
-  if (strategy === "merge" || (await isAncestor(base, onto, place))) {
-    return { ours: onto, theirs: head };
-  }
-  const env = NO_ONE;
-  const alone = async (commit: string, parents: readonly string[]) => {
-    const tree = await treeOf(commit, place);
-    const args = ["commit-tree", tree, ...parents.flatMap((one) => ["-p", one]), "-m", "viv"];
-    return git(args, { ...place, env });
-  };
-  const root = await alone(base, []);
-  return { ours: await alone(onto, [root]), theirs: await alone(head, [root]) };
+  const plain = { ours: onto, theirs: head };
+  if (strategy === "merge" && !isDependent) return plain;
+  if (await isAncestor(base, onto, place)) return plain;
+  if (strategy === "merge" && !(await hasOtherWork(place, base, onto))) return plain;
+  return sinceBase(place, base, onto, head);
 }
-
-/** For commits that stay out of every branch. */
-export const NO_ONE = {
-  GIT_AUTHOR_NAME: "Vivarium",
-  GIT_AUTHOR_EMAIL: "vivarium@localhost",
-  GIT_COMMITTER_NAME: "Vivarium",
-  GIT_COMMITTER_EMAIL: "vivarium@localhost",
-};
 
 export async function isAncestor(a: string, b: string, place: GitPlace): Promise<boolean> {
   const { status } = await askGit(["merge-base", "--is-ancestor", a, b], place);

@@ -88,7 +88,8 @@ async function merged(
   const { continue: resolved, dry_run = false } = given;
   if (resolved !== undefined) {
     const { continueLanding } = await import("./continue.ts");
-    await continueLanding(store, resolved);
+    const onEvent = (event: MergeEvent) => event.kind === "waits" && emit(event);
+    await continueLanding(store, resolved, { signal: context.signal, onEvent });
   }
   const ids = resolved === undefined ? (given.ids ?? []) : [resolved];
   for (const id of ids) await assertHasBranch(store, id);

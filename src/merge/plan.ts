@@ -1,3 +1,4 @@
+import { NO_ONE } from "../platform/git/merge-tree.ts";
 import {
   branchesOf,
   type Candidate,
@@ -6,7 +7,7 @@ import {
   repositoriesOf,
 } from "./candidates.ts";
 import type { Landing } from "./landing.ts";
-import { combine, NO_ONE, treeOf } from "./merge-commit.ts";
+import { combine, treeOf } from "./merge-commit.ts";
 import { inOrder } from "./order.ts";
 import { goesToForge, targetRequest } from "./queue.ts";
 import type { MergeContext } from "./session.ts";
@@ -48,7 +49,9 @@ export async function planMerge(
         continue;
       }
       const { strategy } = settings;
-      const what = { repository, strategy, onto, ontoTree, base, head, message: "dry run\n" };
+      const isDependent = candidate.dependsOn.length > 0;
+      const branch = { base, head, isDependent };
+      const what = { repository, strategy, onto, ontoTree, ...branch, message: "dry run\n" };
       const merged = await combine({ ...what, signs: false, identity: NO_ONE }, null);
       if (merged.kind === "merged") {
         onto = merged.commit;

@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/support/deadline.ts";
 import { MergeWorld } from "../../test/support/merge-world.ts";
+import { commitWorkspace } from "../work/workspaces/commit.ts";
+import { readRecord, writeRecord } from "../work/workspaces/record.ts";
 
 describe("a pass of the queue", () => {
   it("lands done tasks in order, each proven after its merge, into the run's own branch", async () => {
@@ -153,6 +155,25 @@ describe("strategies", () => {
   );
 });
 
+describe("a branch that began with a dependency's work", () => {
+  it("does not bring back what a rework has taken out of that", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n", "wrong.txt": "wrong\n" });
+    const more = { depends_on: ["t.1"], base: "viv/t.1" };
+    await world.done("t.2", { "c.txt": "c\n" }, more);
+    const path = world.workspace("t.1");
+    const base = world.git("rev-parse", "main");
+    execFileSync("git", ["reset", "--quiet", "--soft", base], { cwd: path });
+    rmSync(join(path, "wrong.txt"));
+    await commitWorkspace(path, "reworked");
+    await world.merge();
+    expect(world.story).toEqual(["t.1 landed", "t.2 landed"]);
+    const files = world.git("ls-tree", "--name-only", "viv/night").split("\n");
+    expect(files).toEqual(expect.arrayContaining(["b.txt", "c.txt"]));
+    expect(files).not.toContain("wrong.txt");
+  });
+});
+
 describe("a batch", () => {
   it("is proven once, and a red one is found by halves", async () => {
     const world = await MergeWorld.begin();
@@ -170,11 +191,38 @@ describe("a batch", () => {
     expect(await world.ledger("landed")).toHaveLength(4);
   });
 
+  it("proves each task in files that no other task's proof has touched", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" }, { done_when: "touch left.txt" });
+    await world.done("t.2", { "c.txt": "c\n" }, { done_when: "test -f left.txt" });
+    await world.merge({ batch: 2 });
+    expect(world.landing("t.1")?.state).toBe("landed");
+    expect(world.landing("t.2")?.state).toBe("reworked");
+  });
+
   it("tries one alone that conflicts with another of it", async () => {
     const world = await conflicting();
     await world.merge({ batch: 8 });
     expect(world.story).toEqual(["t.1 landed", "t.3 landed", "t.2 reworked"]);
     expect(world.sent[0]?.tip).toBe(world.git("rev-parse", "viv/night"));
+  });
+});
+
+describe("a proof that checks out a branch", () => {
+  it.each(["main", "viv/night"])("%s does not move by that", async (branch) => {
+    const world = await MergeWorld.begin();
+    world.git("switch", "--quiet", "-c", "elsewhere");
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.done("t.2", { "c.txt": "c\n" });
+    await world.done("t.3", { "d.txt": "d\n" });
+    const main = world.git("rev-parse", "main");
+    const dirty = "echo more >> a.txt; ! test -f c.txt";
+    const prove = `git rev-parse HEAD; test -f c.txt && exit 1; git checkout -q ${branch}; ${dirty}`;
+    await world.merge({ prove });
+    expect(world.git("rev-parse", "main")).toBe(main);
+    expect(world.story).toEqual(["t.1 landed", "t.2 reworked", "t.3 landed"]);
+    expect(world.git("rev-list", "--first-parent", "--count", "main..viv/night")).toBe("2");
+    expect(world.git("worktree", "list", "--porcelain")).not.toContain(`refs/heads/${branch}`);
   });
 });
 
@@ -309,6 +357,35 @@ describe("the target", () => {
     await world.done("t.1", { "b.txt": "b\n" });
     await expect(world.merge({ into })).rejects.toThrow(message);
     expect(world.landing("t.1")).toBe(null);
+  });
+
+  it("is all that a branch has, which was only brought up to date: no changes", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.done("t.2", {});
+    await world.merge({}, { ids: ["t.1"] });
+    const tip = world.git("rev-parse", "viv/night");
+    execFileSync("git", ["reset", "--quiet", "--hard", tip], { cwd: world.workspace("t.2") });
+    await world.merge();
+    const reason = `its branch ends at viv/night (${tip.slice(0, 10)}) itself`;
+    expect(world.landing("t.2")).toMatchObject({ state: "no_changes", reason });
+    expect(await world.ledger("landed")).toHaveLength(1);
+  });
+
+  it("keeps what a task was before a rework that has left nothing of it", async () => {
+    const world = await conflicting();
+    await world.merge();
+    const base = world.git("rev-parse", "viv/night");
+    execFileSync("git", ["reset", "--quiet", "--hard", base], { cwd: world.workspace("t.2") });
+    const record = readRecord(world.store.workspaces, "t.2");
+    if (record?.kind !== "worktree") throw new Error("t.2 has no worktree");
+    writeRecord(world.store.workspaces, "t.2", { ...record, base });
+    await world.merge();
+    const { state, reason } = world.landing("t.2") ?? {};
+    expect([state, reason?.split(" ").at(-1)]).toEqual([
+      "no_changes",
+      "refs/viv/before/night/t.2/1",
+    ]);
   });
 
   it("has the work already, merged by hand: that is found, and not merged again", async () => {

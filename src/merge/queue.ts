@@ -1,6 +1,3 @@
-import { join } from "node:path";
-import { isVivError } from "../base/errors.ts";
-import { tryFileLock, withFileLock } from "../platform/files/file-lock.ts";
 import type { Repository } from "../work/workspaces/worktree.ts";
 import {
   branchesOf,
@@ -12,6 +9,7 @@ import {
 import type { MergeSettings } from "./config.ts";
 import { hooksNotice } from "./hooks.ts";
 import type { Landing } from "./landing.ts";
+import { withQueueLock } from "./lock.ts";
 import { inOrder } from "./order.ts";
 import { endLeftProof } from "./prove-merge.ts";
 import { recover } from "./recover.ts";
@@ -33,34 +31,9 @@ export async function mergeOnce(
   for (const error of gone.values()) context.onEvent?.({ kind: "trouble", error });
   for (const { repository, paths } of found) {
     if (context.signal.aborted) return;
-    await withLock(context, repository, () => mergeHere(context, repository, paths, wanted));
+    await withQueueLock(context, repository, () => mergeHere(context, repository, paths, wanted));
   }
 }
-
-async function withLock(
-  { onEvent, signal }: MergeContext,
-  repository: Repository,
-  act: () => Promise<void>,
-): Promise<void> {
-  const path = join(repository.gitDir, "viv-merge.lock");
-  const lock = await tryFileLock(path);
-  if (lock !== null) {
-    try {
-      return await act();
-    } finally {
-      lock.release();
-    }
-  }
-  onEvent?.({ kind: "waits", repository: repository.path });
-  try {
-    await withFileLock(path, act, { waitMs: A_LONG_TIME_MS, signal });
-  } catch (error) {
-    if (!signal.aborted || !isVivError(error, "LOCKED")) throw error;
-  }
-}
-
-/** Another queue's proofs take as long as they take; a lock goes with its process. */
-const A_LONG_TIME_MS = 24 * 3_600_000;
 
 /** Under the lock: only now what is read stays true. */
 async function mergeHere(

@@ -1,8 +1,10 @@
+import { isName } from "../base/names.ts";
 import { git } from "../platform/git/git.ts";
 import { inspect } from "../work/workspaces/inspect.ts";
 import { type Candidate, refsOf } from "./candidates.ts";
 import { land } from "./land.ts";
-import type { Landing } from "./landing.ts";
+import { type Landing, readLanding, tasksWithLanding } from "./landing.ts";
+import { keptBefore } from "./send-back.ts";
 import type { Session } from "./session.ts";
 
 /**
@@ -15,6 +17,7 @@ export async function recover(
   candidates: readonly Candidate[],
 ): Promise<Candidate[]> {
   const merged = await mergedInto(session, candidates);
+  const isOfAnother = commitsOfOthers(session);
   const held: Candidate[] = [];
   const left: Candidate[] = [];
   for (const candidate of candidates) {
@@ -23,7 +26,10 @@ export async function recover(
     if (candidate.head === null) {
       await session.hold(candidate, `its branch ${candidate.branch} is gone`);
     } else if (candidate.head === candidate.base) await withoutCommits(session, candidate);
-    else if (merged.has(candidate.branch)) {
+    else if (merged.has(candidate.branch) && isOfAnother(candidate)) {
+      const at = `${session.target.branch} (${candidate.head.slice(0, 10)})`;
+      session.tell(session.move(candidate, "empty", { reason: `its branch ends at ${at} itself` }));
+    } else if (merged.has(candidate.branch)) {
       const reason = "merged by hand";
       await session.finish(candidate, "found", { to: candidate.head, reason });
     } else if (isProven(landing)) held.push(candidate);
@@ -42,6 +48,24 @@ async function mergedInto(
   const format = "--format=%(refname:lstrip=2)";
   const list = ["for-each-ref", format, `--merged=${target.tip}`, ...refsOf(candidates)];
   return new Set((await git(list, { cwd: repository.path })).split("\n"));
+}
+
+/**
+ * Whether a branch ends at the commit with which another task landed: it was only brought up to date,
+ * and nothing of its own has landed.
+ */
+function commitsOfOthers({ context: { store } }: Session): (candidate: Candidate) => boolean {
+  let landed: Map<string, string> | null = null;
+  return ({ id, head }) => {
+    landed ??= new Map(
+      tasksWithLanding(store.folder).flatMap((task) => {
+        const { state, to } = (isName(task) && readLanding(store.folder, task)) || {};
+        return state === "landed" && to !== undefined ? [[to, task] as const] : [];
+      }),
+    );
+    const task = head === null ? undefined : landed.get(head);
+    return task !== undefined && task !== id;
+  };
 }
 
 /** A landing that is queued or held, or has landed after all. */
@@ -77,7 +101,10 @@ async function withoutCommits(session: Session, candidate: Candidate): Promise<v
     await session.hold(candidate, "its worktree has changes that are not committed", { command });
     return;
   }
-  session.tell(session.move(candidate, "empty"));
+  const { reworks } = session.of(candidate);
+  const kept = keptBefore(session.context.store.runId, candidate.id, reworks);
+  const reason = `nothing is left of it after its rework; what it was before is kept as ${kept}`;
+  session.tell(session.move(candidate, "empty", reworks > 0 ? { reason } : {}));
 }
 
 function isProven({ state, from, to, proof }: Landing): boolean {

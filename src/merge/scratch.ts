@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { lstatSync, rmSync } from "node:fs";
+import { lstatSync, readFileSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { ifThere } from "../base/errno.ts";
 import { mkdirSync } from "../platform/files/beneath.ts";
 import { type GitOptions, type GitPlace, git, gitInTurn } from "../platform/git/git.ts";
 import {
@@ -50,7 +51,16 @@ export class Scratch {
       rmSync(join(path, ".git"), { recursive: true, force: true });
       restorePointer(admin, path);
     }
-    return new Scratch(path, placeOf(admin, path));
+    const scratch = new Scratch(path, placeOf(admin, path));
+    await scratch.detach(commit);
+    return scratch;
+  }
+
+  /** A proof may have checked out a branch: the next reset would move it, and it would be in use here. */
+  async detach(commit: string): Promise<void> {
+    const head = ifThere(() => readFileSync(join(this.place.gitDir ?? "", "HEAD"), "utf8"));
+    if (head !== null && !head.startsWith("ref:")) return;
+    await this.git(["update-ref", "--no-deref", "HEAD", commit]);
   }
 
   /** Something may have written into it. */

@@ -42,7 +42,8 @@ test("the task is pending, with the reason as its note, the evidence and the new
   expect(evidence).toBe(landing.evidence);
   const text = readFileSync(evidence, "utf8");
   expect(text).toMatch(/^CONFLICT \(content\): Merge conflict in file\.txt\n/);
-  expect(text).toMatch(/Conflict markers may be in:\n {2}file\.txt\n$/);
+  expect(text).toContain(`before is kept as refs/viv/before/${store.runId}/a/1.`);
+  expect(text).toMatch(/Conflict markers may be in:\n {2}file\.txt\nWhat has no room/);
   expect((await store.show("a"))?.history.at(-1)).toMatchObject({
     by: "merge",
     note: "conflict with main in file.txt (rework 1 of 2)",
@@ -70,6 +71,8 @@ test("after the last rework it is done, and waits for a person", async () => {
   landing = await sendBack(store, landing, sent, 2);
   expect(await stateOf(world)).toBe("done");
   const path = join(store.workspaces, "a");
+  const told = readFileSync(landing.evidence ?? "", "utf8");
+  expect(told, "its workspace stays as it is").not.toContain("This workspace is now on");
   expect(landing).toMatchObject({
     state: "needs_you",
     reworks: 2,

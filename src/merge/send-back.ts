@@ -58,9 +58,11 @@ export async function sendBack(
   const before = timesSentBack(view);
   // It went back already, and only the landing does not say so.
   if (view.state !== "done") return told(store, landing, sent, before, reworks);
-  const evidence = keepEvidence(store, view, landing, sent);
-  if (before >= reworks) return needsYou(store, landing, { ...sent, evidence }, before);
   const number = before + 1;
+  const isLast = before >= reworks;
+  const kept = isLast ? null : keptBefore(store.runId, id, number);
+  const evidence = keepEvidence(store, view, landing, sent, kept);
+  if (isLast) return needsYou(store, landing, { ...sent, evidence }, before);
   noteTip(store, landing, sent, number);
   const note = `${sent.reason} (${rework(number, reworks)})`;
   await store.rework(id, { by: BY, note, why: sent.why });
@@ -122,13 +124,19 @@ function needsYou(store: Store, landing: Landing, sent: SentBack, times: number)
 }
 
 /** Returns its path. */
-function keepEvidence(store: Store, view: TaskView, landing: Landing, sent: SentBack): string {
+function keepEvidence(
+  store: Store,
+  view: TaskView,
+  landing: Landing,
+  sent: SentBack,
+  kept: string | null,
+): string {
   const folder = store.artifacts.pathOnThisHost(`${view.id}.evidence`);
   if (folder === null) return "";
   const attempt = Math.max(1, view.history.filter(isAttempt).length);
   const path = `${folder}/${attempt}.merge.log`;
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
-  replaceFileSynced(path, `${textFor(landing, sent)}\n`);
+  replaceFileSynced(path, `${textFor(landing, sent, kept)}\n`);
   return path;
 }
 
@@ -137,17 +145,29 @@ const TO_DO = {
   review: "Change it as the comments ask.",
 };
 
-/** A prompt shows the end of it: the task for the next attempt stands there. */
+const NO_MARKERS =
+  "What has no room for markers, like a picture, lies there twice: one version is called NAME~COMMIT. Decide, then remove that one.";
+
+/** `kept`: see keptBefore. A prompt shows the end of it: the task for the next attempt stands there. */
 function textFor(
   { target, branch }: Landing,
   { evidence, reason, tip, why, files = [] }: SentBack,
+  kept: string | null,
 ): string {
-  const where = `This workspace is now on ${target} (${tip.slice(0, 10)}), with the work of ${branch} merged into it and not committed.`;
+  const what = evidence.trimEnd() || `${reason}.`;
+  // No attempt follows, and the workspace stays as it is.
+  if (kept === null) return what;
+  const where = `This workspace is now on ${target} (${tip.slice(0, 10)}), with the work of ${branch} merged into it and not committed. That work as it was before is kept as ${kept}.`;
   const todo =
     files.length === 0
       ? TO_DO[why === "review" ? "review" : "red"]
-      : `Resolve the conflicts so that the work of both sides is kept. Conflict markers may be in:\n${files.map((file) => `  ${file}`).join("\n")}`;
-  return [evidence.trimEnd() || `${reason}.`, where, todo].join("\n\n");
+      : `Resolve the conflicts so that the work of both sides is kept. Conflict markers may be in:\n${files.map((file) => `  ${file}`).join("\n")}\n${NO_MARKERS}`;
+  return [what, where, todo].join("\n\n");
+}
+
+/** The ref that keeps a task's work as it was before its rework of that number. */
+export function keptBefore(run: string, id: string, number: number): string {
+  return `refs/viv/before/${refPart(run)}/${refPart(id)}/${number}`;
 }
 
 /** The workspace may be gone: then its record is enough to make it again from the branch. */
@@ -162,7 +182,7 @@ function noteTip(store: Store, landing: Landing, sent: SentBack, number: number)
       : { kind: "worktree", repository, branch, base, created_at: new Date().toISOString() };
   const { tip, tree, files = [] } = sent;
   const merged = tree === undefined ? undefined : { from: head, tree, files: [...files] };
-  const keep = `refs/viv/before/${refPart(store.runId)}/${refPart(id)}/${number}`;
+  const keep = keptBefore(store.runId, id, number);
   mkdirSync(store.workspaces, { recursive: true, mode: 0o700 });
   writeRecord(store.workspaces, id, { ...record, onto: { step: "noted", tip, keep, merged } });
 }

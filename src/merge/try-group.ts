@@ -79,7 +79,9 @@ async function mergeOne(
   const { strategy } = context.settings;
   const message = await messageFor(candidate, { strategy, target: session.target.branch, scratch });
   const isLast = context.settings.batch === 1;
-  const what = { repository, strategy, onto, ontoTree, base, head: head ?? base, isLast };
+  const isDependent = candidate.dependsOn.length > 0;
+  const branch = { base, head: head ?? base, isDependent };
+  const what = { repository, strategy, onto, ontoTree, ...branch, isLast };
   let merged: Combined;
   try {
     merged = await combine({ ...what, message, signs, identity }, scratch);
@@ -240,11 +242,12 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
   });
   const last = steps.at(-1)?.candidate as Candidate;
   let verdict: MergeProof = { kind: "green" };
-  if (runs.length > 0) await scratch.become(commit);
   for (const run of runs) {
+    await scratch.become(commit);
     scratch.use();
     const head = `${run.candidate.branch} merged into ${target.branch}: ${commit}`;
     verdict = await proveMerge(context, { ...run, path: scratch.path, head });
+    await scratch.detach(commit);
     if (verdict.kind !== "green") {
       const proof = proofAt(host.artifacts.mergeLogOf(run.candidate.id));
       return { verdict, of: run.candidate, proof };

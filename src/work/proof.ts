@@ -23,7 +23,7 @@ export async function prove(
   const left =
     workspace === null ? [] : await retry.untilDone(() => host.unresolvedIn?.(workspace));
   if (left && left.length > 0) {
-    const note = `conflict markers are left in ${left.join(", ")}`;
+    const note = `conflicts are left in ${left.join(", ")}`;
     return ending.failed({ outcome: "unproven", note, fingerprint: note });
   }
   const command =

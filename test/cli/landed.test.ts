@@ -83,7 +83,7 @@ describe("from done to landed", () => {
     await viv("enqueue", "--type", "x", "--id", "t.3", "--depends-on", "t.2");
     const said = await viv("work", "--drain");
     expect(said).toContain("unproven");
-    expect(said).toContain("conflict markers are left in file.txt");
+    expect(said).toContain("conflicts are left in file.txt");
     expect(readFileSync(join(folder, "run/workspaces/t.3/three.txt"), "utf8")).toContain("both");
     const evidence = readFileSync(join(folder, "run/artifacts/t.2.evidence/1.merge.log"), "utf8");
     expect(evidence).toContain("<<<<<<<");

@@ -65,6 +65,22 @@ export function checkOut(root: string, place: GitPlace, tree: string): Promise<v
   });
 }
 
+/** A tree with more files in it, given as `git update-index --index-info` takes them. */
+export function treeWith(
+  root: string,
+  place: GitPlace,
+  tree: string,
+  entries: readonly string[],
+): Promise<string> {
+  return withTemporary(root, async (temporary) => {
+    const own = { ...place, indexFile: join(temporary, "index") };
+    await git(["read-tree", tree], own);
+    const stdin = entries.map((entry) => `${entry}\0`).join("");
+    await git(["update-index", "-z", "--index-info"], { ...own, stdin });
+    return git(["write-tree"], own);
+  });
+}
+
 async function ownIndex(temporary: string, place: GitPlace, base: string) {
   const own = { ...place, indexFile: join(temporary, "index") };
   const index = join(place.gitDir ?? "", "index");

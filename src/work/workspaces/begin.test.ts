@@ -66,3 +66,13 @@ test("a dependency without a branch, or with one of another repository, changes 
   const request = { ...world.request("d"), begin: { dependencies: [other] } };
   expect((await openWorkspace(request)).base).toBe(base);
 });
+
+test("a task that is called like the run does not work on the branch that all work goes into", async () => {
+  const world = await LandingWorld.make();
+  const target = `viv/${world.store.runId}`;
+  world.git("branch", target, "main");
+  await expect(begun(world, world.store.runId, [])).rejects.toThrow(
+    `${target} is the branch that all work goes into`,
+  );
+  expect(world.git("worktree", "list", "--porcelain")).not.toContain(target);
+});

@@ -158,3 +158,36 @@ exec "$git" "$@"`,
     }
   },
 );
+
+test("a file without room for markers lies there twice until one is chosen", async () => {
+  const world = await LandingWorld.make();
+  world.onMain({ "logo.bin": "\0first", thing: "a\nb\nc\n" });
+  await world.done("a", { "logo.bin": "\0of a", thing: "a\nb\nc\nd\n" });
+  const head = world.git("rev-parse", "viv/a");
+  userGit(world.repository, "rm", "--quiet", "thing");
+  const tip = world.onMain({ "logo.bin": "\0of main", "thing/inside": "x\n" });
+  note(world, tip);
+  const { path } = await world.open("a");
+  const sides = [`logo.bin~${head}`, `thing~${head}`];
+  expect(world.read("a", "logo.bin")).toBe("\0of main");
+  expect(world.read("a", `logo.bin~${head}`)).toBe("\0of a");
+  expect((await unresolvedIn(path)).toSorted()).toEqual(sides);
+  for (const side of sides) rmSync(join(path, side));
+  write(join(path, "logo.bin"), "\0of both");
+  expect(await unresolvedIn(path)).toEqual([]);
+  await commitWorkspace(path, "resolved");
+  expect(world.git("diff", "--name-only", tip, "viv/a")).toBe("logo.bin");
+});
+
+test("a dependency's old work, which the tip does not have, does not come along", async () => {
+  const world = await LandingWorld.make();
+  await world.done("dep", { "wrong.txt": "wrong\n" });
+  const { path } = await world.open("a");
+  userGit(path, "reset", "--quiet", "--hard", "viv/dep");
+  const base = world.git("rev-parse", "viv/dep");
+  writeRecord(world.store.workspaces, "a", { ...recordOf(world), base });
+  write(join(path, "mine.txt"), "mine\n");
+  note(world, world.onMain({ "right.txt": "right\n" }));
+  await world.open("a");
+  expect(userGit(path, "status", "--short")).toBe("A  mine.txt");
+});

@@ -1,8 +1,8 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { askGit, type GitPlace, git, lastWord } from "../../platform/git/git.ts";
-import { mergeTrees } from "../../platform/git/merge-tree.ts";
-import { checkOut, treeOfFiles } from "./archive.ts";
+import { hasOtherWork, hiddenSides, mergeTrees, sinceBase } from "../../platform/git/merge-tree.ts";
+import { checkOut, treeOfFiles, treeWith } from "./archive.ts";
 import { identity, mustBeAtRest, mustBeOn } from "./commit.ts";
 import { invalid, type Onto, readRecord, type WorktreeRecord, writeRecord } from "./record.ts";
 import { adminOf, commitOf, placeOf, type Repository } from "./worktree.ts";
@@ -54,13 +54,56 @@ async function prepare(
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
   const from = await commitOfFiles(root, id, place, head);
   await git(["update-ref", "-m", "viv: before a rework", keep, from], place);
+  const sides = await sidesOf(repository, record.base, tip, from);
   const merged =
-    known?.from === from ? known : await mergeTrees({ cwd: repository.path }, tip, from);
+    known?.from === from
+      ? known
+      : await mergeTrees({ cwd: repository.path }, sides.ours, sides.theirs);
   if (merged === null) return null;
-  const { tree, files } = merged;
+  const { tree, files } = await withHidden(root, place, { ...merged, from, sides });
   const ready: Ready = { step: "ready", tip, keep, head, from, tree, files };
   writeRecord(root, id, { ...record, onto: ready });
   return ready;
+}
+
+interface Sides {
+  ours: string;
+  theirs: string;
+}
+
+/** Without what the branch began with and the tip does not have, like a dependency's old work. */
+async function sidesOf(
+  repository: Repository,
+  base: string,
+  tip: string,
+  from: string,
+): Promise<Sides> {
+  const place = { cwd: repository.path };
+  const isPlain = !(await isThere(repository, base)) || !(await hasOtherWork(place, base, tip));
+  return isPlain ? { ours: tip, theirs: from } : sinceBase(place, base, tip, from);
+}
+
+/**
+ * A picture or a link that both sides have changed has no conflict markers, and the merge has only the
+ * tip's. The work's own lies beside it, as git does it for files of different types: nothing of it is
+ * lost unseen, and to remove it is to have decided.
+ */
+async function withHidden(
+  root: string,
+  place: GitPlace,
+  { tree, files, from, sides }: { tree: string; files: string[]; from: string; sides: Sides },
+): Promise<{ tree: string; files: string[] }> {
+  if (files.length === 0) return { tree, files };
+  const hidden = (await hiddenSides(place, sides.ours, sides.theirs)).map((one) => ({
+    ...one,
+    path: `${one.path}~${from}`,
+  }));
+  if (hidden.length === 0) return { tree, files };
+  const entries = hidden.map(({ mode, object, path }) => `${mode} ${object}\t${path}`);
+  return {
+    tree: await treeWith(root, place, tree, entries),
+    files: [...files, ...hidden.map(({ path }) => path)],
+  };
 }
 
 async function isThere({ path }: Repository, commit: string): Promise<boolean> {
@@ -114,8 +157,13 @@ function settle(
 }
 
 const MARKER = /^(?:<{7}|>{7})(?: |\r?$)/m;
+/** What one side of a conflict is called that cannot be in the same file as the other. */
+const SIDE = /~[0-9a-f]{40,}(?:_\d+)?$/;
 
-/** Of the files that conflicted, those that still have lines with conflict markers. */
+/**
+ * Of the files that conflicted, those that still have lines with conflict markers, or are one side of
+ * a conflict.
+ */
 export async function unresolvedIn(
   path: string,
   files?: readonly string[],
@@ -125,12 +173,13 @@ export async function unresolvedIn(
   const left: string[] = [];
   for (const file of files ?? record.conflicts ?? []) {
     const target = join(path, file);
-    if (!lstatSync(target, { throwIfNoEntry: false })?.isFile()) continue;
-    if (!MARKER.test(readFileSync(target, "latin1"))) continue;
+    const stats = lstatSync(target, { throwIfNoEntry: false });
+    const isSide = stats !== undefined && SIDE.test(file);
+    if (!isSide && !(stats?.isFile() && MARKER.test(readFileSync(target, "latin1")))) continue;
     // A text about conflicts has such lines in its own right.
     const before = ["cat-file", "blob", `${record.base}:${file}`];
     const { status, stdout } = await askGit(before, { cwd: record.repository });
-    if (status === 0 && MARKER.test(stdout.toString("latin1"))) continue;
+    if (status === 0 && (isSide || MARKER.test(stdout.toString("latin1")))) continue;
     left.push(file);
   }
   return left;

@@ -113,6 +113,12 @@ async function openWorktree(
   const hasBranch = (await commitOf(repository, `refs/heads/${branch}`)) !== null;
   const isOurs = old !== null && old.repository === repository.path;
   const known = isOurs && (admin !== null || hasBranch) ? old : null;
+  if (known === null && hasBranch && branch === begin?.target) {
+    throw invalid(
+      path,
+      `${branch} is the branch that all work goes into, so ${id} cannot work on it; enqueue it under another id, or set into in [merge].`,
+    );
+  }
   const record: WorktreeRecord = known ?? {
     kind: "worktree",
     repository: repository.path,
