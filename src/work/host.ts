@@ -21,8 +21,8 @@ export interface LandedAs {
   /** The commit of its branch. */
   head: string;
   target: string;
-  /** The target still has it: it may have been moved back by force. */
-  isThere: boolean;
+  /** It may have been moved back by force; null: a forge's commit that was not fetched. */
+  isThere: boolean | null;
 }
 
 export interface WorktreeContent {

@@ -166,6 +166,53 @@ describe("from done to landed", () => {
     userGit(app, "branch", "--force", "main", "main~1");
     const said = await viv("workspaces", "gc");
     expect(said).toContain("kept t.1 (it has landed, and is no longer in main");
+    expect(await viv("why", "t.1")).toMatch(/landed in main as \w+, which is no longer in main/);
+    expect(await viv("report")).toContain("no longer in the target: t.1");
+  });
+
+  it("commits that came after the landing are not said to have landed", async () => {
+    await worked("t.1");
+    await merged("--all");
+    const path = join(folder, "run/workspaces/t.1");
+    write(join(path, "late.txt"), "late\n");
+    userGit(path, "add", "-A");
+    userGit(path, "commit", "--quiet", "-m", "late");
+    expect(await viv("why", "t.1")).toContain("not so the commits that its branch viv/t.1 has");
+    expect((await json("show", "t.1")).landing).toMatchObject({
+      ...{ code: "not_landed", command: "viv merge t.1", landed: { target: "main" } },
+    });
+    expect(await viv("workspaces", "gc")).toContain("kept t.1 (its work has not landed");
+    await merged("t.1");
+    expect(await viv("why", "t.1")).toMatch(/landed in main as \w+$/m);
+    expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+  });
+
+  it("what a forge has squashed is landed, and goes when that was fetched", async () => {
+    await worked("t.1");
+    await merged("--all"); // then as after a pull request: main is behind, the forge has a squash
+    const file = join(folder, "run/merge/t.1.json");
+    const clone = join(folder, "clone");
+    userGit(app, "branch", "--force", "main", "main~1");
+    userGit(folder, "clone", "--quiet", "--branch", "main", app, clone);
+    userGit(clone, "merge", "--quiet", "--squash", "origin/viv/t.1");
+    userGit(clone, "commit", "--quiet", "-m", "squashed");
+    const to = userGit(clone, "rev-parse", "HEAD");
+    write(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), to }));
+    const kept = await viv("workspaces", "gc");
+    expect(kept).toContain("kept t.1 (it has landed in main, by a commit that is not here yet");
+    userGit(app, "remote", "add", "origin", clone);
+    userGit(app, "fetch", "--quiet", "origin");
+    expect(await viv("why", "t.1")).toMatch(/landed in main as \w+$/m);
+    expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+  });
+
+  it("after gc of a branch that was merged by hand, diff does not say that it never was", async () => {
+    await worked("t.1");
+    userGit(app, "switch", "--quiet", "main");
+    userGit(app, "merge", "--quiet", "viv/t.1");
+    expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+    const { stderr } = await cli(["diff", "t.1"], around());
+    expect(stderr).toContain("its workspace was removed with nothing in it that was not merged");
   });
 });
 

@@ -125,7 +125,10 @@ function whyKept(one: Found, isNamed: boolean): string | null {
   if (kind === "dir") return dirty ? `it has files; ${anyway}` : null;
   if (dirty) return `it has uncommitted changes; ${anyway}`;
   if (landed !== undefined || merged || commits === 0) return null;
-  if (way && !way.isThere) return `it has landed, and is no longer in ${way.target}; ${anyway}`;
+  if (way?.isThere === null) {
+    return `it has landed in ${way.target}, by a commit that is not here yet: git fetch; or ${anyway}`;
+  }
+  if (way?.isThere === false) return `it has landed, and is no longer in ${way.target}; ${anyway}`;
   return `its work has not landed: viv merge ${idWord(id)}; or ${anyway}`;
 }
 
