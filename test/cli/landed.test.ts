@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { newFolder } from "../support/folders.ts";
@@ -148,6 +148,33 @@ describe("from done to landed", () => {
     }
     const { stderr } = await cli(["ls", "--landed", "--not-landed"], around());
     expect(stderr).toContain("choose one of --landed and --not-landed");
+  });
+
+  it("a diff gives the same bytes to git apply, whatever is in it", async () => {
+    await worked("t.1");
+    const path = join(folder, "run/workspaces/t.1");
+    const latin = Buffer.from("caf\xe9\ndiff --git a/x b/x\n", "latin1");
+    writeFileSync(join(path, "latin.txt"), latin);
+    writeFileSync(join(path, "nul.bin"), Buffer.of(0, 1, 2, 0xff, 0));
+    write(join(path, "utf.txt"), "café\n");
+    write(join(path, "a\tb"), "tab\n");
+    write(join(path, "c\nd"), "line\n");
+    userGit(path, "mv", "file.txt", "other.txt");
+    const names = '"a\\tb"\n"c\\nd"\nfile.txt\nlatin.txt\nnul.bin\nother.txt\nutf.txt\n';
+    expect(await viv("diff", "t.1", "--name-only")).toBe(names);
+    const patch = join(folder, "t.patch");
+    write(patch, await viv("diff", "t.1"));
+    expect(readFileSync(patch, "utf8")).toContain("+café");
+    const clone = join(folder, "clone");
+    userGit(folder, "clone", "--quiet", "--branch", "main", app, clone);
+    userGit(clone, "apply", patch);
+    for (const name of ["latin.txt", "nul.bin", "utf.txt", "a\tb", "c\nd", "other.txt"]) {
+      expect(readFileSync(join(clone, name)), name).toEqual(readFileSync(join(path, name)));
+    }
+    expect(existsSync(join(clone, "file.txt"))).toBe(false);
+    const seen = await ok(["diff", "t.1"], { ...around(), columns: 60 });
+    expect(seen).toContain("(binary, or not UTF-8)");
+    expect(seen).not.toContain("literal ");
   });
 
   it("after a squash the branch is in no other one, and gone all the same", async () => {
