@@ -72,7 +72,11 @@ export interface WorkerHost extends RouteHost {
   worktreeContent?(id: string): Promise<WorktreeContent | null>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes unsaved work to a patch in artifacts/ first; not if this commit of its branch has landed. */
-  removeWorkspace(id: string, landed?: string): Promise<RemovedWorkspace>;
+  removeWorkspace(
+    id: string,
+    landed?: string,
+    how?: { isOnlySpent: boolean },
+  ): Promise<RemovedWorkspace>;
   /** How the branch of a task has landed; null if it has not. */
   landedAs?(id: string): Promise<LandedAs | null>;
   /** The gates of accounts, for every worker on the machine. */

@@ -140,6 +140,13 @@ test("mistakes are told before anything is claimed", async () => {
   expect(second).toContain('copy goes only with workspace = "worktree"');
 });
 
+test("set-ups are removed also where there are none", async () => {
+  config("");
+  await enqueue("a");
+  await drain();
+  expect(await ok(["workspaces", "gc", "--setups"], around())).toContain("kept a");
+});
+
 test("a full limit holds claims back, and they go on when there is room", async () => {
   config("", '[limits]\nworkspaces = "10kB"');
   await enqueue("a");
