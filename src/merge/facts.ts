@@ -200,14 +200,22 @@ export async function landedAs(run: string, id: string): Promise<LandedAs | null
 }
 
 /**
- * Whether the target, here or as it was fetched, has the commit that landed. Null when it cannot be
- * told: a forge has merged it, and nobody has fetched that.
+ * Whether the target, here or as it was fetched, has the commit that landed; of a target that is gone,
+ * any branch but those of tasks. Null when it cannot be told: a forge has merged it, and nobody has
+ * fetched that.
  */
 async function isInTarget({ state, repository, target, to }: Landing): Promise<boolean | null> {
   if (state !== "landed" || to === undefined) return null;
-  const branches = [`refs/heads/${target}`, `refs/remotes/*/${target}`];
-  const { status, stdout } = await askGit(["for-each-ref", `--contains=${to}`, ...branches], {
-    cwd: repository,
-  });
-  return status === 0 ? stdout.length > 0 : null;
+  const branches = async (...args: string[]) => {
+    const { status, stdout } = await askGit(["for-each-ref", "--format=%(refname)", ...args], {
+      cwd: repository,
+    });
+    return status === 0 ? stdout.toString("utf8").split("\n").filter(Boolean) : null;
+  };
+  const names = [`refs/heads/${target}`, `refs/remotes/*/${target}`];
+  const having = await branches(`--contains=${to}`, ...names);
+  if (having === null || having.length > 0) return having && true;
+  if ((await branches(...names))?.length !== 0) return false;
+  const all = (await branches(`--contains=${to}`, "refs/heads/", "refs/remotes/")) ?? [];
+  return all.some((name) => !/^refs\/(heads|remotes\/[^/]+)\/viv\//.test(name));
 }

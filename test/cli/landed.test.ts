@@ -197,6 +197,18 @@ describe("from done to landed", () => {
     expect(await viv("report")).toContain("no longer in the target: t.1");
   });
 
+  it("a target that was merged and removed has handed its work on", async () => {
+    write(join(folder, "viv.toml"), CONFIG.replace('into = "main"', 'strategy = "squash"'));
+    await worked("t.1");
+    await merged("--all");
+    userGit(app, "branch", "--move", "viv/run", "viv/other");
+    const kept = await viv("workspaces", "gc");
+    expect(kept).toContain("kept t.1 (it has landed, and is no longer in viv/run");
+    userGit(app, "switch", "--quiet", "main");
+    userGit(app, "merge", "--quiet", "viv/other");
+    expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+  });
+
   it("commits that came after the landing are not said to have landed", async () => {
     await worked("t.1");
     await merged("--all");
