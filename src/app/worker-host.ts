@@ -148,9 +148,9 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
     unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),
     worktreeContent: async (id) => (await workspaces.inspect()).worktreeContent(root, id),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
-    removeWorkspace: async (id, landed) => {
+    removeWorkspace: async (id, landed, how) => {
       const { removeWorkspace } = await workspaces.remove();
-      return removeWorkspace(root, id, join(artifacts, `${id}.patch`), landed);
+      return removeWorkspace(root, id, join(artifacts, `${id}.patch`), landed, how);
     },
     landedAs: async (id) => (await import("../merge/facts.ts")).landedAs(runDir, id),
     accounts: await accountsHere(env, cwd),

@@ -1,4 +1,7 @@
-import { existsSync } from "node:fs";
+import { isUtf8 } from "node:buffer";
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { askGit, git, gitBytes } from "../platform/git/git.ts";
 import type { Store } from "../queue/store.ts";
 import { treeOfFiles } from "../work/workspaces/archive.ts";
@@ -90,18 +93,44 @@ export async function changedFiles({
   const args = ["diff-tree", "-r", "-z", "--numstat", "--no-renames", from, to];
   const text = (await gitBytes(args, { cwd: repository })).toString("utf8");
   return text.split("\0").flatMap((line) => {
-    const [insertions, deletions, path] = line.split("\t");
-    if (path === undefined) return [];
+    const [insertions, deletions, ...names] = line.split("\t");
+    if (names.length === 0) return [];
+    const path = names.join("\t"); // a name may have tabs in it
     const count = (number = "") => (number === "-" ? null : Number(number));
     return [{ path, insertions: count(insertions), deletions: count(deletions) }];
   });
 }
 
-/** As `git diff` shows it, in the repository's own words: no program of the repository is run. */
+/**
+ * As `git diff` shows it, in the repository's own words: no program of the repository is run. Files
+ * that are no UTF-8 are in it as binary ones: a text would not give the same bytes to `git apply`.
+ */
 export async function diffText({ repository, from, to }: Changes): Promise<string> {
   const plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/"];
-  const args = ["diff-tree", "-r", "-p", "-M", ...plain, "--dst-prefix=b/", from, to];
-  return (await gitBytes(args, { cwd: repository })).toString("utf8");
+  const exact = ["-r", "-p", "-M", "--binary", ...plain, "--dst-prefix=b/", from, to];
+  const diff = await gitBytes(["diff-tree", ...exact], { cwd: repository });
+  if (isUtf8(diff)) return diff.toString("utf8");
+  const folder = mkdtempSync(join(tmpdir(), "viv-diff-"));
+  try {
+    const file = join(folder, "attributes");
+    writeFileSync(file, "* -diff\n");
+    const all = ["-c", `core.attributesFile=${file}`, "diff-tree", ...exact];
+    const binary = sectionsOf(await gitBytes(all, { cwd: repository }));
+    const texts = sectionsOf(diff).map((one, i) => (isUtf8(one) ? one : (binary[i] ?? one)));
+    return Buffer.concat(texts).toString("utf8");
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+/** One for each file: a line of a content has another sign in front. */
+function sectionsOf(diff: Buffer): Buffer[] {
+  const head = "diff --git ";
+  const starts: number[] = [];
+  for (let at = diff.indexOf(head); at !== -1; at = diff.indexOf(`\n${head}`, at) + 1 || -1) {
+    starts.push(at);
+  }
+  return starts.map((start, i) => diff.subarray(start, starts[i + 1]));
 }
 
 export interface ChangeSum {

@@ -16,7 +16,7 @@ const diffCommand: Command = {
   ],
   human: (output: Output, term) => {
     const { form, files } = output;
-    if (form === "names") return files.map(({ path }) => plain(path)).join("\n");
+    if (form === "names") return files.map(({ path }) => nameOf(path)).join("\n");
     const lines = form === "stat" ? statOf(output, term) : diffOf(output, term);
     return [headOf(output, term), ...lines].join("\n");
   },
@@ -32,10 +32,21 @@ function headOf({ id, branch, base, seen, uncommitted, files }: Output, { color 
 
 function diffOf({ diff: text }: Output, term: Term): string[] {
   if (!text) return [];
-  return text
-    .replace(/\n$/, "")
-    .split("\n")
-    .map((line) => (term.isTerminal ? painted(line, term) : line));
+  const lines = text.replace(/\n$/, "").split("\n");
+  if (!term.isTerminal) return lines;
+  let isBinary = false;
+  return lines.flatMap((line) => {
+    if (line.startsWith("diff --git ")) isBinary = false;
+    if (isBinary) return []; // nobody can read it
+    isBinary = line === "GIT binary patch";
+    return [isBinary ? term.color.dim("(binary, or not UTF-8)") : painted(line, term)];
+  });
+}
+
+/** One line for each name, as git does it. */
+function nameOf(path: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
+  return /[\u0000-\u001f"\\]/.test(path) ? JSON.stringify(path) : plain(path);
 }
 
 const HEAD = /^(diff|index|new file|deleted file|old mode|new mode|similarity|rename|---|\+\+\+) /;
@@ -52,8 +63,8 @@ function statOf({ files, insertions, deletions }: Output, term: Term): string[] 
   const { green, red } = term.color;
   const rows = files.map((file) =>
     file.insertions === null
-      ? [plain(file.path), "binary"]
-      : [plain(file.path), green(`+${file.insertions}`), red(`-${file.deletions}`)],
+      ? [nameOf(file.path), "binary"]
+      : [nameOf(file.path), green(`+${file.insertions}`), red(`-${file.deletions}`)],
   );
   const sum = `${counted(files.length, "file")}, +${insertions} -${deletions}`;
   return [table(rows, term), sum];

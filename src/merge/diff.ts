@@ -48,7 +48,7 @@ export const diff = defineRunOperation({
     }
     const changes = await changesOf(store, id);
     if (changes === null) {
-      const message = `${id} has no branch: its route has no workspace = "worktree", or it has not begun; see: viv show ${idWord(id)}`;
+      const message = `${id} has no branch: its route has no workspace = "worktree", it has not begun, or its workspace was removed with nothing in it that was not merged; see: viv show ${idWord(id)}`;
       throw new VivError("WRONG_STATE", message, { id, state: view.state });
     }
     const files = await changedFiles(changes);

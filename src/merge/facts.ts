@@ -55,12 +55,25 @@ export interface LandingSentence {
 export function describeLanding(
   id: string,
   landing: Landing | null,
-  now: { isEmpty: boolean; isElsewhere: boolean; branch: string },
+  now: {
+    isEmpty: boolean;
+    isElsewhere: boolean;
+    branch: string;
+    /** Of one that has landed: its branch has other commits since; the target has it no longer. */
+    isLate?: boolean;
+    isGone?: boolean;
+  },
 ): LandingSentence {
   const merge = `viv merge ${idWord(id)}`;
   if (landing?.state === "landed") {
     const { to = "", target } = landing;
-    return { code: "landed", text: `landed in ${target} as ${to.slice(0, 10)}` };
+    const landed = `landed in ${target} as ${to.slice(0, 10)}`;
+    if (now.isLate) {
+      const text = `${landed}; not so the commits that its branch ${now.branch} has since`;
+      return { code: "not_landed", text, command: merge };
+    }
+    const text = now.isGone ? `${landed}, which is no longer in ${target}` : landed;
+    return { code: "landed", text };
   }
   if (now.isEmpty || landing?.state === "no_changes") {
     const why = landing?.state === "no_changes" ? landing.reason : undefined;
@@ -108,8 +121,12 @@ function describeRework(landing: Landing | null): string | null {
 /** For one task: with git. */
 async function landingSentence(id: string, changes: Changes): Promise<LandingSentence> {
   const isEmpty = !changes.uncommitted && changes.head === changes.base;
-  const facts = { isEmpty, isElsewhere: await isElsewhere(changes), branch: changes.branch };
-  return describeLanding(id, changes.landing, facts);
+  const { landing, head, branch } = changes;
+  const isOther = landing?.state === "landed" && head !== null && head !== landing.head;
+  const inAnother = await isElsewhere(changes);
+  const facts = { isEmpty, isElsewhere: inAnother, branch, isLate: isOther && !inAnother };
+  const isGone = landing !== null && (await isInTarget(landing)) === false;
+  return describeLanding(id, landing, { ...facts, isGone });
 }
 
 export const landingFact = z.object({
@@ -180,8 +197,27 @@ function underWay(landing: Landing | null, { code, text }: LandingSentence): Sen
 export async function landedAs(run: string, id: string): Promise<LandedAs | null> {
   const landing = readLanding(run, id);
   if (landing?.state !== "landed" || landing.to === undefined) return null;
-  const { repository, target, head, to } = landing;
-  const isIn = ["merge-base", "--is-ancestor", to, `refs/heads/${target}`];
-  const { status } = await askGit(isIn, { cwd: repository });
-  return { head, target, isThere: status === 0 };
+  const { head, target } = landing;
+  return { head, target, isThere: await isInTarget(landing) };
+}
+
+/**
+ * Whether the target, here or as it was fetched, has the commit that landed; of a target that is gone,
+ * any branch but those of tasks. Null when it cannot be told: a forge has merged it, and nobody has
+ * fetched that.
+ */
+async function isInTarget({ state, repository, target, to }: Landing): Promise<boolean | null> {
+  if (state !== "landed" || to === undefined) return null;
+  const branches = async (...args: string[]) => {
+    const { status, stdout } = await askGit(["for-each-ref", "--format=%(refname)", ...args], {
+      cwd: repository,
+    });
+    return status === 0 ? stdout.toString("utf8").split("\n").filter(Boolean) : null;
+  };
+  const names = [`refs/heads/${target}`, `refs/remotes/*/${target}`];
+  const having = await branches(`--contains=${to}`, ...names);
+  if (having === null || having.length > 0) return having && true;
+  if ((await branches(...names))?.length !== 0) return false;
+  const all = (await branches(`--contains=${to}`, "refs/heads/", "refs/remotes/")) ?? [];
+  return all.some((name) => !/^refs\/(heads|remotes\/[^/]+)\/viv\//.test(name));
 }

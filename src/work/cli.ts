@@ -57,8 +57,8 @@ const workCommand: Command = {
       hidden: true,
     },
   },
-  exit: ({ failed = [] }: WorkReport, _io, input) =>
-    failed.length > 0 && !input.exit_zero ? 1 : 0,
+  exit: ({ failed = [], left }: WorkReport, _io, input) =>
+    (failed.length > 0 || left !== undefined) && !input.exit_zero ? 1 : 0,
   durabilityFor: (input) => input.durability as WorkInput["durability"],
   examples: [
     ["viv work --handler ./handle.sh", "one worker, this executable for every task"],
@@ -79,10 +79,14 @@ const workCommand: Command = {
   },
 };
 
-function summary({ attempts, done, review, other, failed = [] }: WorkReport, term: Term): string {
+function summary(report: WorkReport, term: Term): string {
+  const { attempts, done, review, other, failed = [], left } = report;
   const shown = failed.length > MOST_FAILED ? [...failed.slice(0, MOST_FAILED), "…"] : failed;
   const tasks = `${counted(failed.length, "task")} failed: ${shown.join(" ")}`;
-  const lost = failed.length > 0 ? `\n${term.color.red(tasks)}` : "";
+  const behind = left && [`${counted(left.tasks, "task")} left behind:`, ...left.reasons];
+  const lost = [...(failed.length > 0 ? [tasks] : []), ...(behind ? [behind.join("\n  ")] : [])]
+    .map((text) => `\n${term.color.red(text)}`)
+    .join("");
   if (attempts === 0) return term.color.dim("nothing was claimed") + lost;
   const rest = [
     review > 0 && `${review} in review`,

@@ -78,11 +78,11 @@ export class HeldBack {
     this.#options = options;
   }
 
-  /** Before a claim; what it looks at is looked at once a second at most. */
+  /** Before a claim. A hold is looked at once a second at most: that may take git, and many files. */
   async refresh(): Promise<void> {
     const { now, limits, routes } = this.#options;
     const at = now();
-    if (at - this.#readAt < VALID_MS && at >= this.#readAt) return;
+    if (this.isAny && at - this.#readAt < VALID_MS && at >= this.#readAt) return;
     const use = await this.#options.use();
     if (this.#readAt === Number.NEGATIVE_INFINITY && limits.workspaceBytes !== undefined) {
       void use.measureMissing().catch(() => {}); // what is not measured counts for nothing
@@ -101,6 +101,10 @@ export class HeldBack {
       if (one) held.set(type, one);
     }
     this.#held = held;
+  }
+
+  get isAny(): boolean {
+    return this.#held.size > 0;
   }
 
   /** Null as a type: all that have no route of their own. */

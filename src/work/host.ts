@@ -21,8 +21,8 @@ export interface LandedAs {
   /** The commit of its branch. */
   head: string;
   target: string;
-  /** The target still has it: it may have been moved back by force. */
-  isThere: boolean;
+  /** It may have been moved back by force; null: a forge's commit that was not fetched. */
+  isThere: boolean | null;
 }
 
 export interface WorktreeContent {
@@ -72,7 +72,11 @@ export interface WorkerHost extends RouteHost {
   worktreeContent?(id: string): Promise<WorktreeContent | null>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes unsaved work to a patch in artifacts/ first; not if this commit of its branch has landed. */
-  removeWorkspace(id: string, landed?: string): Promise<RemovedWorkspace>;
+  removeWorkspace(
+    id: string,
+    landed?: string,
+    how?: { isOnlySpent: boolean },
+  ): Promise<RemovedWorkspace>;
   /** How the branch of a task has landed; null if it has not. */
   landedAs?(id: string): Promise<LandedAs | null>;
   /** The gates of accounts, for every worker on the machine. */

@@ -676,6 +676,24 @@ describe("removing", () => {
     });
   });
 
+  test("not what got work after a look, unless it was asked for by name", async () => {
+    const { root, patch, ask } = newWorld();
+    const { path } = await open(ask());
+    const how = { isOnlySpent: true };
+    write(join(path, "a"), "x");
+    const changed = { removed: false, reason: "it has changed just now" };
+    expect(await removeWorkspace(root, "t1", patch, undefined, how)).toMatchObject(changed);
+    const commit = await commitWorkspace(path, "a");
+    expect(await removeWorkspace(root, "t1", patch, undefined, how)).toMatchObject(changed);
+    expect(existsSync(patch)).toBe(false);
+    expect(await removeWorkspace(root, "t1", patch, commit ?? "", how)).toMatchObject({
+      removed: true,
+    });
+    const dir = await open({ kind: "dir", root, id: "t2" });
+    write(join(dir.path, "a"), "x");
+    expect(await removeWorkspace(root, "t2", patch, undefined, how)).toMatchObject(changed);
+  });
+
   test("a patch gives everything back that was changed since base", async () => {
     const { repository, folder, root, patch, ask } = newWorld();
     write(join(repository, "program"), "#!/bin/sh\n", 0o755);

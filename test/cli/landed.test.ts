@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { newFolder } from "../support/folders.ts";
@@ -150,6 +150,33 @@ describe("from done to landed", () => {
     expect(stderr).toContain("choose one of --landed and --not-landed");
   });
 
+  it("a diff gives the same bytes to git apply, whatever is in it", async () => {
+    await worked("t.1");
+    const path = join(folder, "run/workspaces/t.1");
+    const latin = Buffer.from("caf\xe9\ndiff --git a/x b/x\n", "latin1");
+    writeFileSync(join(path, "latin.txt"), latin);
+    writeFileSync(join(path, "nul.bin"), Buffer.of(0, 1, 2, 0xff, 0));
+    write(join(path, "utf.txt"), "café\n");
+    write(join(path, "a\tb"), "tab\n");
+    write(join(path, "c\nd"), "line\n");
+    userGit(path, "mv", "file.txt", "other.txt");
+    const names = '"a\\tb"\n"c\\nd"\nfile.txt\nlatin.txt\nnul.bin\nother.txt\nutf.txt\n';
+    expect(await viv("diff", "t.1", "--name-only")).toBe(names);
+    const patch = join(folder, "t.patch");
+    write(patch, await viv("diff", "t.1"));
+    expect(readFileSync(patch, "utf8")).toContain("+café");
+    const clone = join(folder, "clone");
+    userGit(folder, "clone", "--quiet", "--branch", "main", app, clone);
+    userGit(clone, "apply", patch);
+    for (const name of ["latin.txt", "nul.bin", "utf.txt", "a\tb", "c\nd", "other.txt"]) {
+      expect(readFileSync(join(clone, name)), name).toEqual(readFileSync(join(path, name)));
+    }
+    expect(existsSync(join(clone, "file.txt"))).toBe(false);
+    const seen = await ok(["diff", "t.1"], { ...around(), columns: 60 });
+    expect(seen).toContain("(binary, or not UTF-8)");
+    expect(seen).not.toContain("literal ");
+  });
+
   it("after a squash the branch is in no other one, and gone all the same", async () => {
     write(join(folder, "viv.toml"), `${CONFIG}strategy = "squash"\n`);
     await worked("t.1");
@@ -166,6 +193,65 @@ describe("from done to landed", () => {
     userGit(app, "branch", "--force", "main", "main~1");
     const said = await viv("workspaces", "gc");
     expect(said).toContain("kept t.1 (it has landed, and is no longer in main");
+    expect(await viv("why", "t.1")).toMatch(/landed in main as \w+, which is no longer in main/);
+    expect(await viv("report")).toContain("no longer in the target: t.1");
+  });
+
+  it("a target that was merged and removed has handed its work on", async () => {
+    write(join(folder, "viv.toml"), CONFIG.replace('into = "main"', 'strategy = "squash"'));
+    await worked("t.1");
+    await merged("--all");
+    userGit(app, "branch", "--move", "viv/run", "viv/other");
+    const kept = await viv("workspaces", "gc");
+    expect(kept).toContain("kept t.1 (it has landed, and is no longer in viv/run");
+    userGit(app, "switch", "--quiet", "main");
+    userGit(app, "merge", "--quiet", "viv/other");
+    expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+  });
+
+  it("commits that came after the landing are not said to have landed", async () => {
+    await worked("t.1");
+    await merged("--all");
+    const path = join(folder, "run/workspaces/t.1");
+    write(join(path, "late.txt"), "late\n");
+    userGit(path, "add", "-A");
+    userGit(path, "commit", "--quiet", "-m", "late");
+    expect(await viv("why", "t.1")).toContain("not so the commits that its branch viv/t.1 has");
+    expect((await json("show", "t.1")).landing).toMatchObject({
+      ...{ code: "not_landed", command: "viv merge t.1", landed: { target: "main" } },
+    });
+    expect(await viv("workspaces", "gc")).toContain("kept t.1 (its work has not landed");
+    await merged("t.1");
+    expect(await viv("why", "t.1")).toMatch(/landed in main as \w+$/m);
+    expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+  });
+
+  it("what a forge has squashed is landed, and goes when that was fetched", async () => {
+    await worked("t.1");
+    await merged("--all"); // then as after a pull request: main is behind, the forge has a squash
+    const file = join(folder, "run/merge/t.1.json");
+    const clone = join(folder, "clone");
+    userGit(app, "branch", "--force", "main", "main~1");
+    userGit(folder, "clone", "--quiet", "--branch", "main", app, clone);
+    userGit(clone, "merge", "--quiet", "--squash", "origin/viv/t.1");
+    userGit(clone, "commit", "--quiet", "-m", "squashed");
+    const to = userGit(clone, "rev-parse", "HEAD");
+    write(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), to }));
+    const kept = await viv("workspaces", "gc");
+    expect(kept).toContain("kept t.1 (it has landed in main, by a commit that is not here yet");
+    userGit(app, "remote", "add", "origin", clone);
+    userGit(app, "fetch", "--quiet", "origin");
+    expect(await viv("why", "t.1")).toMatch(/landed in main as \w+$/m);
+    expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+  });
+
+  it("after gc of a branch that was merged by hand, diff does not say that it never was", async () => {
+    await worked("t.1");
+    userGit(app, "switch", "--quiet", "main");
+    userGit(app, "merge", "--quiet", "viv/t.1");
+    expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+    const { stderr } = await cli(["diff", "t.1"], around());
+    expect(stderr).toContain("its workspace was removed with nothing in it that was not merged");
   });
 });
 

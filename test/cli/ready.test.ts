@@ -56,7 +56,12 @@ const setupOf = (id: string) => readFileSync(join(home, `run/artifacts/${id}.set
 test("a set-up that fails costs no attempt, and the third in a row holds the route back", async () => {
   config(`setup = "echo first line; echo 'npm ERR! no registry' >&2; exit 7"`);
   await enqueue("a", "b", "c", "d");
-  const { stdout } = await drain();
+  const { stdout, status } = await drain();
+  expect(status).toBe(1);
+  expect(stdout.match(/setup_failed after/g)).toHaveLength(3);
+  expect(stdout).toContain(
+    "0 done, 3 attempts ended otherwise\n4 tasks left behind:\n  the set-up",
+  );
   expect(stdout).toMatch(
     /a setup_failed after .*: exit 7: npm ERR! no registry; see: viv logs a --setup/,
   );
@@ -135,6 +140,13 @@ test("mistakes are told before anything is claimed", async () => {
   expect(second).toContain('copy goes only with workspace = "worktree"');
 });
 
+test("set-ups are removed also where there are none", async () => {
+  config("");
+  await enqueue("a");
+  await drain();
+  expect(await ok(["workspaces", "gc", "--setups"], around())).toContain("kept a");
+});
+
 test("a full limit holds claims back, and they go on when there is room", async () => {
   config("", '[limits]\nworkspaces = "10kB"');
   await enqueue("a");
@@ -142,6 +154,8 @@ test("a full limit holds claims back, and they go on when there is room", async 
   await enqueue("b");
   const first = await drain();
   expect(first.stdout).toContain("workspaces take up what [limits] workspaces allows (10 kB)");
+  expect(first.stdout).toContain("1 task left behind:");
+  expect(first.status).toBe(1);
   const why = await json<{ reasons: { code: string }[] }>(["why", "b"], around());
   expect(why.reasons[0]).toMatchObject({ code: "no_space", command: "viv workspaces gc" });
   expect(await ok(["status"], around())).toMatch(/workspaces take .* of 10 kB/);

@@ -499,6 +499,9 @@ describe("done", () => {
     const text = await say("report");
     expect(text).toContain("Landed    2 landed: 2 in main; 1 branch has not: viv merge --all");
     expect(text).toContain("no longer in the target: t.2");
+    // On a forge it is in the branch that was fetched.
+    git("update-ref", "refs/remotes/origin/main", lost);
+    expect((await report()).landed.lost).toEqual([]);
   });
 });
 

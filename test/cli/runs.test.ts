@@ -116,6 +116,19 @@ describe("viv archive", () => {
     expect(existsSync(join(run, "done/b.json"))).toBe(true);
   });
 
+  test("without what set-ups made, which may have a copied secret in it", async () => {
+    await withWorktree();
+    const kept = join(run, "workspaces/.setup/key");
+    mkdirSync(join(kept, "files"), { recursive: true });
+    writeFileSync(join(kept, "files/secret"), "SECRET");
+    const about = { key: "key", command: "x", paths: ["secret"], bytes: 6, made_at: "x" };
+    writeFileSync(join(kept, "about.json"), JSON.stringify(about));
+    await done("archive");
+    const names = execFileSync("tar", ["tzf", join(home, "run.tar.gz")], { encoding: "utf8" });
+    expect(names).toContain("done/a.json");
+    expect(names).not.toContain("secret");
+  });
+
   test("refuses open tasks, claims, live workers, and an archive that is there", async () => {
     await done("enqueue", "--type", "t", "--id", "a");
     expect(await say("archive")).toMatchObject({ status: 4, stderr: /1 task is open/ });

@@ -54,6 +54,19 @@ describe.each(["gh", "glab"] as const)("%s: a pull request", (program) => {
     expect(await sync()).toEqual({ tasks: [] });
   });
 
+  it("that was merged before a later commit was pushed has landed without that one", async () => {
+    const { forge, store, path, context, sync } = await scene(program, "t.1");
+    await openPullRequest(context, "t.1");
+    const pushed = git(forge.repository, "rev-parse", "viv/t.1");
+    await commitFile(store, forge.repository, "t.1", "late.txt", "late\n");
+    const head = git(forge.repository, "rev-parse", "viv/t.1");
+    const landing = readLanding(path, "t.1");
+    if (landing) writeLanding(path, { ...landing, state: "held", head }); // its push was held
+    forge.merge(1);
+    expect(await sync()).toMatchObject({ tasks: [{ id: "t.1", did: "landed" }] });
+    expect(readLanding(path, "t.1")).toMatchObject({ state: "landed", head: pushed });
+  });
+
   it("that was closed is shown so; named, it is read again", async () => {
     const { forge, path, context, sync } = await scene(program, "t.1");
     await openPullRequest(context, "t.1");

@@ -136,8 +136,11 @@ async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
   const place = { store, now: host.now() };
   const current = withRequest(landing, seen.record, view);
   switch (step.do) {
-    case "land":
-      return { id, did: "landed", landing: await landed(place, current, view, step.reason) };
+    case "land": {
+      // Not a later commit whose push was held: that one has not landed, and `gc` must keep it.
+      const merged = ours.includes(view.head) ? { ...current, head: view.head } : current;
+      return { id, did: "landed", landing: await landed(place, merged, view, step.reason) };
+    }
     case "close": {
       const command = `viv pr ${idWord(id)}`;
       return { id, did: "closed", landing: await closed(place, current, view, command) };

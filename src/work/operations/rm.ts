@@ -26,7 +26,7 @@ export const rm = defineOperation({
   summary: "remove a run with all its tasks and artifacts",
   input: z.strictObject({
     dir: z.string().check(z.describe("path of the run")),
-    yes: flag("do not ask"),
+    yes: flag("ask nothing"),
     by,
   }),
   output: removed,

@@ -18,7 +18,7 @@ import { DEFAULT_LOG_BYTES, DEFAULT_SETUP_BYTES, type ReadyRoute } from "../atte
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
 import { failedSince } from "../failed-since.ts";
-import { heldBackIn } from "../held-back.ts";
+import { type HeldBack, heldBackIn } from "../held-back.ts";
 import {
   type ConfigRead,
   configWatchPort,
@@ -28,6 +28,7 @@ import {
   workerHostPort,
 } from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
+import { type LeftBehind, leftBehind } from "../left-behind.ts";
 import { plainRoute, routeFromConfig } from "../ready-route.ts";
 import { Reload } from "../reload.ts";
 import {
@@ -77,7 +78,7 @@ export type WorkEvent =
   | ({ kind: "landing" } & BesideEvent)
   | ({ kind: "finished" } & WorkReport);
 
-export type WorkReport = WorkerReport & { failed?: string[] };
+export type WorkReport = WorkerReport & { failed?: string[]; left?: LeftBehind };
 
 const report = z.object({
   attempts: z.number(),
@@ -86,6 +87,8 @@ const report = z.object({
   other: z.number(),
   /** Tasks that went to failed/ while it drained. */
   failed: z.optional(z.array(z.string())),
+  /** Tasks that it did not wait for. */
+  left: z.optional(z.object({ tasks: z.number(), reasons: z.array(z.string()) })),
 });
 
 export const work = defineRunStream({
@@ -111,7 +114,7 @@ export const work = defineRunStream({
     const begin = new Date(context.now()).toISOString();
     return yield* serve<WorkEvent, WorkReport>(context, (emit) => {
       const onEvent = (event: WorkerEvent) => emit(asEmitted(event, isPit));
-      const { worker, follow } = workerFor(context, given, host, onEvent);
+      const { worker, follow, left } = workerFor(context, given, host, onEvent);
       return {
         stop: () => worker.stop(),
         stopNow: () => worker.stopNow(),
@@ -119,7 +122,8 @@ export const work = defineRunStream({
           const unfollow = follow?.(await context.use(configWatchPort));
           const report = await worker.run().finally(() => unfollow?.());
           const failed = given.drain ? await failedSince(store, begin) : undefined;
-          const ended = { ...report, failed };
+          const behind = given.drain ? await left() : null;
+          const ended = { ...report, failed, ...(behind && { left: behind }) };
           emit({ kind: "finished", ...ended });
           return ended;
         },
@@ -172,7 +176,11 @@ function workerFor(
   given: WorkInput,
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
-): { worker: Worker; follow?: (watch: Watch) => () => void } {
+): {
+  worker: Worker;
+  follow?: (watch: Watch) => () => void;
+  left: () => Promise<LeftBehind | null>;
+} {
   const { store, now, here } = context;
   const name = assertNewName("worker name", given.worker_id ?? defaultName(store));
   const reload =
@@ -184,14 +192,16 @@ function workerFor(
     optionsOf({ ...context, here: { ...here, config } }, given, host, onEvent, lasting);
   const worker = new Worker(store, host, optionsFor(here.config));
   const { config } = here;
-  if (reload === undefined || config === undefined) return { worker };
+  const types = typesFor(given, config, store.reservedTypes);
+  const left = () => leftBehind(store, types, lasting.spaces ?? null);
+  if (reload === undefined || config === undefined) return { worker, left };
   const onError = (error: unknown) => onEvent({ kind: "trouble", error });
   // One after the other: the last content counts.
   let taken = Promise.resolve();
   const take = (read: ConfigRead) => {
     taken = taken.then(() => reload.take(read, worker, optionsFor)).catch(onError);
   };
-  return { worker, follow: (watch) => watch(config.file, take) };
+  return { worker, left, follow: (watch) => watch(config.file, take) };
 }
 
 /** What a worker keeps when its settings change. */
@@ -200,6 +210,8 @@ interface Lasting {
   budget: SharedBudget;
   slots?: EngineSlots;
   reload?: Reload;
+  /** As the last viv.toml has it. */
+  spaces?: HeldBack | null;
 }
 
 function optionsOf(
@@ -221,6 +233,7 @@ function optionsOf(
   const onError = (error: unknown) => onEvent({ kind: "trouble", error });
   const spent = config && spentCheck(config, sharedBudget, now);
   const spaces = ofFlag || config === undefined ? null : heldBackIn(config, now, host.workspaceUse);
+  lasting.spaces = spaces;
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
   if (usesModels && host.gate) lasting.slots ??= engineSlots(host.gate, worker);
   const { slots } = lasting;

@@ -85,12 +85,15 @@ export const workspaces = defineRunOperation({
     if (action !== "gc") return { workspaces: shown(), ...rest(all) };
     const gc = [];
     const kept = new Map<string, Found>();
+    const isNamed = wanted !== undefined;
     for (const one of all) {
-      const reason = whyKept(one, wanted !== undefined);
+      // To look at all of them may have taken minutes: a task may be at work again by now.
+      const view = await store.show(one.id);
+      const reason = whyKept({ ...one, state: view && wordOf(view) }, isNamed);
       const landed = one.landed === undefined ? undefined : one.way?.head;
       const done =
         reason === null
-          ? await machine.removeWorkspace(one.id, landed)
+          ? await machine.removeWorkspace(one.id, landed, { isOnlySpent: !isNamed })
           : { id: one.id, removed: false, reason };
       gc.push(done);
       if (!done.removed) kept.set(one.id, one);
@@ -125,7 +128,10 @@ function whyKept(one: Found, isNamed: boolean): string | null {
   if (kind === "dir") return dirty ? `it has files; ${anyway}` : null;
   if (dirty) return `it has uncommitted changes; ${anyway}`;
   if (landed !== undefined || merged || commits === 0) return null;
-  if (way && !way.isThere) return `it has landed, and is no longer in ${way.target}; ${anyway}`;
+  if (way?.isThere === null) {
+    return `it has landed in ${way.target}, by a commit that is not here yet: git fetch; or ${anyway}`;
+  }
+  if (way?.isThere === false) return `it has landed, and is no longer in ${way.target}; ${anyway}`;
   return `its work has not landed: viv merge ${idWord(id)}; or ${anyway}`;
 }
 

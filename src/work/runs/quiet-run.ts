@@ -53,7 +53,8 @@ export function worktreesOf(all: readonly WorkspaceInfo[]): WorkspaceInfo[] {
 
 /**
  * Takes the git worktrees off their repositories: unsaved work goes to a patch in artifacts/, branches
- * with commits of their own stay. Returns those branches.
+ * with commits of their own stay. Returns those branches. What set-ups made is made again, and may have
+ * a copied secret in it: it goes, too.
  */
 export async function removeWorktrees(host: WorkerHost, verb: string): Promise<string[]> {
   const kept: string[] = [];
@@ -65,5 +66,6 @@ export async function removeWorktrees(host: WorkerHost, verb: string): Promise<s
     }
     if (branch_kept !== undefined) kept.push(branch_kept);
   }
+  await (await host.workspaceUse()).removeKept();
   return kept;
 }

@@ -31,7 +31,7 @@ export async function commitWorkspace(path: string, message: string): Promise<st
   await stage(place);
   const tree = await git(["write-tree"], place);
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
-  await mustNotHave(broughtTo(place), head, place);
+  await mustNotHave(broughtTo(place), { base: record.base, head }, place);
   if (tree === (await git(["rev-parse", `${head}^{tree}`], place))) return null;
   const env = await identity(place);
   const stdin = `${message.trim() || "viv"}\n`;
@@ -77,16 +77,39 @@ export async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   );
 }
 
-/** A task that commits by itself may have committed a copied file, which may be a secret. */
-async function mustNotHave(paths: readonly string[], head: string, place: GitPlace): Promise<void> {
+/**
+ * A task that commits by itself may have committed a copied file, which may be a secret: also in a
+ * commit before one that removes it, because all of them land.
+ */
+async function mustNotHave(
+  paths: readonly string[],
+  { base, head }: { base: string; head: string },
+  place: GitPlace,
+): Promise<void> {
   if (paths.length === 0) return;
   const list = await gitBytes(["ls-tree", "-z", "--name-only", head, "--", ...paths], place);
   const [path] = namesOf(list);
-  if (path === undefined) return;
+  const which = path === undefined ? await brought(paths, `${base}..${head}`, place) : text(path);
+  if (which === null) return;
   throw invalid(
     place.cwd,
-    `the branch of ${place.cwd} has ${text(path)}, which was copied or linked there and must not be committed; take it out of its commits (git -C ${place.cwd} rebase -i).`,
+    `the branch of ${place.cwd} has ${which}, which was copied or linked there and must not be committed; take it out of its commits (git -C ${place.cwd} rebase -i).`,
   );
+}
+
+/** The first of these paths in any of these commits. */
+async function brought(
+  paths: readonly string[],
+  commits: string,
+  place: GitPlace,
+): Promise<string | null> {
+  const env = { GIT_LITERAL_PATHSPECS: "1" };
+  const all = ["rev-list", "--full-history", commits, "--", ...paths];
+  const [commit] = (await git(all, { ...place, env })).split("\n");
+  if (!commit) return null;
+  const one = ["diff-tree", "-r", "-m", "-z", "--name-only", "--no-commit-id", commit];
+  const [name] = namesOf(await gitBytes([...one, "--", ...paths], { ...place, env }));
+  return `${name === undefined ? paths[0] : text(name)} in commit ${commit.slice(0, 10)}`;
 }
 
 /** The user is the author, as far as git knows one. */

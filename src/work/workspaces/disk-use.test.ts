@@ -4,7 +4,7 @@ import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
 import { holds } from "../../../test/support/property.ts";
-import { formatSize } from "../../base/size.ts";
+import { formatSize, parseSize } from "../../base/size.ts";
 import { whyNoSpace } from "../held-back.ts";
 import { bytesIn, DiskUse, noteBytes } from "./disk-use.ts";
 
@@ -71,7 +71,8 @@ test("claims are held back at the limit, and before the disk is full", () => {
 });
 
 test("sizes for people", () => {
-  expect([0, 999, 1000, 45_056, 123_456, 1.25e9].map(formatSize)).toEqual([
-    ...["0 B", "999 B", "1 kB", "45.1 kB", "123 kB", "1.3 GB"],
+  expect([0, 999, 1000, 45_056, 123_456, 1.25e9, 2.5e12].map(formatSize)).toEqual([
+    ...["0 B", "999 B", "1 kB", "45.1 kB", "123 kB", "1.3 GB", "2.5 TB"],
   ]);
+  expect(["2TB", "1 TiB"].map((text) => parseSize(text))).toEqual([2e12, 2 ** 40]);
 });

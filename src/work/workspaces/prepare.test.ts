@@ -273,6 +273,23 @@ describe("copy and link", () => {
     await expect(commitWorkspace(path, "work")).rejects.toThrow("has .env, which was copied");
   });
 
+  test("nor one that has taken it out again in a later commit: both would land", async () => {
+    const { prepare, repository } = newWorld();
+    write(join(repository, ".env"), "SECRET=1\n");
+    const { path } = await prepare("t.1", { copy: [".env"] });
+    const first = git(path, "rev-parse", "HEAD");
+    git(path, "switch", "--quiet", "--create", "side");
+    git(path, "add", "--force", ".env");
+    git(path, "commit", "--quiet", "-m", "oops");
+    git(path, "rm", "--quiet", "--cached", ".env");
+    git(path, "commit", "--quiet", "-m", "undone");
+    git(path, "switch", "--quiet", "viv/t.1");
+    git(path, "merge", "--quiet", "--no-ff", "side");
+    await expect(commitWorkspace(path, "work")).rejects.toThrow(/has \.env in commit \w+, which/);
+    git(path, "reset", "--quiet", "--hard", first);
+    expect(await commitWorkspace(path, "work")).toBeNull();
+  });
+
   test("a copy follows its source, and leaves the task's own files alone", async () => {
     const { prepare, open, repository } = newWorld();
     write(join(repository, ".env"), "A=1\n");

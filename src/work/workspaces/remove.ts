@@ -11,13 +11,15 @@ import { adminOf, forget } from "./worktree.ts";
 /**
  * Removes a workspace that is not in use any more. Unsaved work is first written to `archiveTo` (or,
  * if there is such a file already, beside it) and read back. When that fails, nothing is removed.
- * `landed`: the commit of its branch that has landed, perhaps by a squash or a rebase.
+ * `landed`: the commit of its branch that has landed, perhaps by a squash or a rebase. `isOnlySpent`:
+ * not if it has work by now that has not landed.
  */
 export async function removeWorkspace(
   root: string,
   id: string,
   archiveTo: string,
   landed?: string,
+  { isOnlySpent }: { isOnlySpent: boolean } = { isOnlySpent: false },
 ): Promise<RemovedWorkspace> {
   const folder = resolve(root);
   const kept = (reason: string): RemovedWorkspace => ({ id, removed: false, reason });
@@ -28,6 +30,7 @@ export async function removeWorkspace(
     if (found === null) return kept("there is no such workspace");
     if (found.obstacle !== undefined) return kept(found.obstacle);
     const { info, worktree } = found;
+    if (isOnlySpent && hasWork(info, landed)) return kept("it has changed just now");
     if (worktree?.place && hasUnsaved(info, worktree, landed)) {
       archived = await archiveWorktree(folder, worktree.place, worktree.record.base, archiveTo);
     } else if (hasUnsaved(info, worktree, landed))
@@ -67,6 +70,11 @@ function hasUnsaved(
   if (missing || dirty || worktree === undefined) return !missing && dirty;
   const { tip } = worktree;
   return tip === null || (ahead > 0 && tip !== landed);
+}
+
+function hasWork(info: WorkspaceInfo, landed: string | undefined): boolean {
+  if (info.missing) return false;
+  return info.dirty || (info.ahead > 0 && info.commits !== 0 && info.head !== landed);
 }
 
 /** Takes the worktree off its repository, and the branch too if no commit is lost by that. */

@@ -149,7 +149,7 @@ const DAY_MS = 86_400_000;
 
 /** What killed processes left: a copy takes minutes, not a day. */
 async function sweep(root: string): Promise<void> {
-  for (const name of readdirSync(setupFolder(root))) {
+  for (const name of ifThere(() => readdirSync(setupFolder(root))) ?? []) {
     const path = join(setupFolder(root), name);
     if (!/^\.(new|to|old|bring)~/.test(name)) continue;
     const { mtimeMs = Date.now() } = statSync(path, { throwIfNoEntry: false }) ?? {};
