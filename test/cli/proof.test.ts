@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, linkSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { swarmCli } from "../mixed/company.ts";
 import { newFolder } from "../support/folders.ts";
@@ -61,6 +61,17 @@ describe("viv complete", () => {
     expect(await done("complete", "a", "--worker", "me")).toMatch(/a: claimed → done proven/);
     expect(words("a").at(-1)).toMatchObject({ event: "ended", to: "done", proof: "passed" });
     expect((await shown("a")).unproven).toBeUndefined();
+  });
+
+  test("killed and called again at once, it proves the task", async () => {
+    await claimed("a", `touch ${home}/began; sleep 0.7`);
+    const first = new Running(["complete", "a", "--worker", "me"], around());
+    await vi.waitFor(() => expect(existsSync(join(home, "began"))).toBe(true), 10_000);
+    first.child.kill("SIGKILL");
+    let said = "";
+    do said = await done("complete", "a", "--worker", "me");
+    while (said === "a: claimed still\n"); // what it left is not ended yet
+    expect(said).toMatch(/a: claimed → done proven/);
   });
 
   test("a claim whose file was touched is proven like any other", async () => {

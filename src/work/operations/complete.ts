@@ -47,7 +47,8 @@ export const complete = defineRunOperation({
     await store.heartbeat(ref.worker, { note: `proves ${ref.id}`, token: ref.token });
     const attempt = view.history.filter((one) => !("retried" in one)).length + 1;
     if (isInHands(context, view, token)) {
-      const text = `a worker runs the proof of ${ref.id} when its handler exits with 0: ${command}`;
+      const pid = view.process?.vitality === "alive" ? ` (pid ${view.process.pid})` : "";
+      const text = `${ref.id} is being worked on or proven${pid}; a handler's worker runs the proof when it exits with 0: ${command}`;
       const base = { id: ref.id, from: "claimed" as const, to: "claimed" as const, attempt };
       return { ...base, outcome: "running", warnings: [text] };
     }
