@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isVivError, VivError } from "../base/errors.ts";
 import type { Config } from "../base/section.ts";
@@ -13,7 +13,7 @@ export interface RunSettings {
   /** Where that path stands: a flag, a variable, a file, or the folder itself. */
   from: string;
   onDependencyFailed?: "wait" | "fail";
-  /** The nearest viv.toml, also where the run is said by --run or VIV_RUN. */
+  /** Where the run is said by --run or VIV_RUN: the viv.toml above it that names it, else the nearest. */
   config?: Config;
 }
 
@@ -32,13 +32,37 @@ export async function findRun(
   if (given !== undefined) {
     if (given === "") throw new VivError("USAGE", "--run is empty; give it a directory.");
     const from = flag === undefined ? "VIV_RUN" : "--run";
-    return { ...near?.settings, from, path: resolve(io.cwd, expandHome(given, io)) };
+    const path = resolve(io.cwd, expandHome(given, io));
+    const own = names(near, path) ? near : await configNaming(path, io, onIgnored);
+    return { ...(own ?? near)?.settings, from, path };
   }
   if (near?.run !== undefined) return { ...near.settings, ...near.run };
   throw new VivError(
     "USAGE",
     `which run? Pass --run DIR, set VIV_RUN, or make one here with: viv init DIR${beyond(io)}`,
   );
+}
+
+/**
+ * The viv.toml that a run belongs to: its routes say what proves a task, wherever a command about the
+ * run is typed.
+ */
+async function configNaming(path: string, io: Io, onIgnored: OnIgnored): Promise<Near | null> {
+  const near = await nearestConfig(io, onIgnored, dirname(realOf(path)));
+  return names(near, path) ? near : null;
+}
+
+function names(near: Near | null, path: string): boolean {
+  if (near?.run === undefined || near.settings.config === undefined) return false;
+  return realOf(near.run.path) === realOf(path);
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 /** A file that would be obeyed, did the search not end below it: at a repository, or the home. */
@@ -86,11 +110,15 @@ interface Near {
   settings: Omit<RunSettings, keyof RunPlace>;
 }
 
-async function nearestConfig(io: Io, onIgnored: OnIgnored = ignore): Promise<Near | null> {
+async function nearestConfig(
+  io: Io,
+  onIgnored: OnIgnored = ignore,
+  from = io.cwd,
+): Promise<Near | null> {
   const stopped = ({ path, why }: SearchStop) => {
     for (const found of candidatesIn(path)) onIgnored(io, found, `is in a folder that ${why}`);
   };
-  for (const folder of foldersUp(io.cwd, io.env, stopped)) {
+  for (const folder of foldersUp(from, io.env, stopped)) {
     for (const found of candidatesIn(folder)) {
       const why = whyNotTrusted(found);
       if (why === null) continue;

@@ -393,6 +393,8 @@ export interface Queue {
   resume(options?: { by?: string }): Promise<Pause | null>;
   paused(): Promise<Pause | null>;
 
+  /** The token of the claim that is meant, which is another one once its file was touched. */
+  currentToken(ref: ClaimRef): Promise<string | null>;
   /** The text in VIV_CLAIM of a claim's processes; no other claim of any run has the same. */
   claimMark(claim: { id: string; token: string }): string;
   /**

@@ -66,7 +66,7 @@ const archiveCommand: Command = {
 };
 
 function kept(branches: readonly string[]): string {
-  return `branches that are not merged stay: ${branches.map(plain).join(", ")}`;
+  return `branches with commits of their own stay: ${branches.map(plain).join(", ")}`;
 }
 
 const rmCommand: Command = {

@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { VivError } from "../base/errors.ts";
@@ -12,7 +13,7 @@ import type { WorkerHost } from "./host.ts";
 import { type AttemptContext, placeFor } from "./place.ts";
 import { prove } from "./proof.ts";
 import { plainRoute, routeFromConfig } from "./ready-route.ts";
-import { Runner } from "./runner.ts";
+import { Runner, type RunnerContext } from "./runner.ts";
 
 const KILL_AFTER_MS = 5_000;
 /** A shell's claim is stale after five minutes without a sign of life, and a proof may take ten. */
@@ -36,7 +37,10 @@ export async function proveClaim(
   const ref = { id, worker, token };
   const context: AttemptContext = { claim, id, ref, route, store, host, retry };
   const logBytes = config?.section(limitsSection).logBytes ?? DEFAULT_LOG_BYTES;
-  const runner = new Runner(context, { killAfterMs: KILL_AFTER_MS, logBytes });
+  const runner = new Runner(
+    { ...context, store: withOwnMark(store) },
+    { killAfterMs: KILL_AFTER_MS, logBytes },
+  );
   const stop = () => runner.stop("it was interrupted");
   signal.addEventListener("abort", stop);
   const beats = setInterval(() => {
@@ -50,6 +54,17 @@ export async function proveClaim(
     clearInterval(beats);
     signal.removeEventListener("abort", stop);
   }
+}
+
+/**
+ * What is left of a call that was killed is ended by its mark, some time later. This call is about the
+ * same claim, so it has a mark of its own.
+ */
+function withOwnMark(store: Store): RunnerContext["store"] {
+  const { folder, noteProcess, forgetProcess } = store;
+  const call = randomBytes(8).toString("hex");
+  const claimMark: Store["claimMark"] = (claim) => `proof:${call}:${store.claimMark(claim)}`;
+  return { folder, noteProcess, forgetProcess, claimMark };
 }
 
 /** A person who interrupts a proof still has the claim, and the work. */

@@ -1,7 +1,7 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { swarmCli } from "../mixed/company.ts";
 import { newFolder } from "../support/folders.ts";
@@ -61,6 +61,46 @@ describe("viv complete", () => {
     expect(await done("complete", "a", "--worker", "me")).toMatch(/a: claimed → done proven/);
     expect(words("a").at(-1)).toMatchObject({ event: "ended", to: "done", proof: "passed" });
     expect((await shown("a")).unproven).toBeUndefined();
+  });
+
+  test("killed and called again at once, it proves the task", async () => {
+    await claimed("a", `touch ${home}/began; sleep 0.7`);
+    const first = new Running(["complete", "a", "--worker", "me"], around());
+    await vi.waitFor(() => expect(existsSync(join(home, "began"))).toBe(true), 10_000);
+    first.child.kill("SIGKILL");
+    let said = "";
+    do said = await done("complete", "a", "--worker", "me");
+    while (said === "a: claimed still\n"); // what it left is not ended yet
+    expect(said).toMatch(/a: claimed → done proven/);
+  });
+
+  test("a claim whose file was touched is proven like any other", async () => {
+    await done("enqueue", "--type", "t", "--id", "a", "--done-when", "false");
+    const { token } = await json<{ token: string }>(["claim", "--worker", "me"], around());
+    linkSync(join(run, "claimed", "me", "a.json"), join(home, "link")); // now it has another token
+    const refused = await say("complete", "a", "--worker", "me", "--token", token);
+    expect(refused).toMatchObject({ status: 1, stderr: "" });
+    expect(await shown("a")).toMatchObject({ state: "failed" });
+  });
+
+  test("a route's proof counts wherever the command is typed", async () => {
+    const route = '[handlers.t]\nhandler = "true"\n';
+    writeFileSync(join(home, "viv.toml"), `run = "run"\n${route}done_when = "false"\n`);
+    const elsewhere = { cwd: newFolder(), env: env() };
+    await done("enqueue", "--type", "t", "--id", "a");
+    await done("claim", "--worker", "me");
+    expect((await cli(["complete", "a", "--worker", "me"], elsewhere)).status).toBe(1);
+    expect(await shown("a")).toMatchObject({ state: "failed" });
+
+    await done("enqueue", "--type", "t", "--id", "b", "--review");
+    await done("claim", "--worker", "me");
+    const store = await openRun(run);
+    await store.complete({ id: "b", worker: "me" });
+    await store.close();
+    // Nor does the viv.toml of another run decide.
+    writeFileSync(join(elsewhere.cwd, "viv.toml"), `run = "other"\n${route}`);
+    const refused = await cli(["approve", "b"], elsewhere);
+    expect(refused.stderr).toContain("b is unproven: no proof ran");
   });
 
   test("runs a route's proof too, with its environment and time limit", async () => {

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, test } from "vitest";
+import { beforeEach, describe, expect, test, vi } from "vitest";
 import { newFolder } from "../support/folders.ts";
 import { cli, json, noTerminal, ok, Running, terminal, viv } from "./support.ts";
 
@@ -98,7 +98,7 @@ describe("viv archive", () => {
     await withWorktree();
     const tip = git("rev-parse", "viv/a");
     expect(await done("archive", "--by", "pia")).toContain(
-      "branches that are not merged stay: viv/a",
+      "branches with commits of their own stay: viv/a",
     );
     expect(readdirSync(home)).toContain("run.tar.gz");
     expect(existsSync(run)).toBe(false);
@@ -127,6 +127,26 @@ describe("viv archive", () => {
     const names = execFileSync("tar", ["tzf", join(home, "run.tar.gz")], { encoding: "utf8" });
     expect(names).toContain("done/a.json");
     expect(names).not.toContain("secret");
+  });
+
+  test("waits for no merge queue: it refuses; and takes the queue's worktree off its repository", async () => {
+    await withWorktree();
+    const toml = readFileSync(join(home, "viv.toml"), "utf8");
+    const wait = "touch began; while [ ! -e go ]; do sleep 0.02; done".replaceAll(
+      /began|go/g,
+      (name) => join(home, name),
+    );
+    writeFileSync(join(home, "viv.toml"), `${toml}[merge]\nprove = "${wait}"\n`);
+    const queue = new Running(["merge", "a"], around());
+    await vi.waitFor(() => expect(existsSync(join(home, "began"))).toBe(true), 10_000);
+    for (const command of [["archive"], ["rm", run, "--yes"]]) {
+      expect(await say(...command)).toMatchObject({ status: 5, stderr: /a merge queue works on/ });
+    }
+    writeFileSync(join(home, "go"), "");
+    expect((await queue.end()).stdout).toContain("1 landed");
+    await done("archive");
+    expect(git("worktree", "list").split("\n")).toHaveLength(1);
+    expect(readdirSync(home)).not.toContain("run");
   });
 
   test("refuses open tasks, claims, live workers, and an archive that is there", async () => {

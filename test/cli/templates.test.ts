@@ -6,6 +6,7 @@ import {
   mkdirSync,
   readdirSync,
   readFileSync,
+  unlinkSync,
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
@@ -84,6 +85,18 @@ test.each<[string, RegExp]>([
 });
 
 describe("what it finds", () => {
+  it("a newsroom's members find viv, also where it is only a function of the shell", () => {
+    repository();
+    unlinkSync(join(bin, "viv"));
+    const { stdout } = init("newsroom", "--yes");
+    const said = paste(`  viv() { "${process.execPath}" "${VIV}" "$@"; }\n${stdout}`);
+    expect(said.stdout + said.stderr).toMatch(/PUBLISHED/);
+    // And a member that does not find it does not say that there is no work.
+    const alone = spawnSync("viv/member.sh", ["EDIT"], { cwd: folder, env, encoding: "utf8" });
+    expect(alone.status).toBe(127);
+    expect(alone.stdout).toBe("");
+  });
+
   it("uses the agent that is installed and logged in, and the repository's tests", () => {
     repository();
     // As the vendor's program: its stream, and a command in the place of its thoughts.

@@ -1,3 +1,4 @@
+import { quoted } from "../../base/text.ts";
 import type { Template } from "./template.ts";
 
 /** A member: its name, the state it takes stories in, and its work. */
@@ -49,7 +50,8 @@ ${found.agent === null ? `:COMMAND:  viv/member.sh ${state}` : `:ENGINE:   ${fou
             text: `#!/bin/sh
 # A member until an agent takes its place: claims the next story in state $1 and hands it on.
 set -eu
-story=$(viv board next --state "$1" | cut -d' ' -f1)
+next=$(viv board next --state "$1")
+story=\${next%% *}
 [ -n "$story" ] && [ "$story" != nothing ] || { echo "NO-WORK: nothing is in $1"; exit; }
 viv board claim "$story"
 viv board advance "$story" --note "done by a script"
@@ -60,6 +62,10 @@ viv board advance "$story" --note "done by a script"
   ],
   ignore: [".crew"],
   next: [
+    // The members call it.
+    ...(found.unknownViv === null
+      ? []
+      : [`PATH="$(mktemp -d):$PATH"; ln -s ${quoted(found.unknownViv)} "\${PATH%%:*}/viv"`]),
     ...(found.git === "none" ? ["git init -q"] : []),
     "viv board init",
     'viv board open "hello world: one story"',

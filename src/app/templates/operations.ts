@@ -86,8 +86,8 @@ function agentFor(
 
 function assertRepository(git: Found["git"], cwd: string): void {
   const todo = {
-    none: `${cwd} is no git repository; make one: git init && git add -A && git commit -m first`,
-    empty: `the repository ${cwd} has no commits; make the first: git add -A && git commit -m first`,
+    none: `${cwd} is no git repository; make one: git init && git add -A && git commit --allow-empty -m first`,
+    empty: `the repository ${cwd} has no commits; make the first: git add -A && git commit --allow-empty -m first`,
     below: `${cwd} is below the top folder of its repository; go there: cd "$(git rev-parse --show-toplevel)"`,
   };
   if (git !== "top")

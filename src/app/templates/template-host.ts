@@ -1,4 +1,5 @@
 import type { Env } from "../../operation/operation.ts";
+import { findProgram } from "../../platform/processes/programs.ts";
 import { CATALOG } from "../catalog.ts";
 import { knownKeys } from "../settings/known-keys.ts";
 import { lookAround, schemaFor } from "./look-around.ts";
@@ -13,6 +14,7 @@ export function templateHost(cwd: string, env: Env): TemplateHost {
       return {
         ...(await lookAround(cwd, env)),
         schema: schemaFor(cwd, viv),
+        unknownViv: findProgram("viv", env.PATH) === null ? viv : null,
         knows: (key) => keys.has(key),
         has: (command) => CATALOG.commands.some(({ name }) => name === command),
       };

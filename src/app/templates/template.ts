@@ -11,6 +11,8 @@ export interface Found {
   git: "top" | "empty" | "below" | "none";
   /** The schema's address for editors. */
   schema: string;
+  /** Our program, if what is started here would not find it as `viv`; else null. */
+  unknownViv: string | null;
   /** Does the parser know this key of viv.toml? */
   knows(key: string): boolean;
   /** Is there a command of this name? */

@@ -13,6 +13,7 @@ import { approveTask, cancelTask, rejectTask, retryTask, reworkTask } from "./en
 import {
   completeInBackground,
   completeTask,
+  currentToken,
   failTask,
   releaseTask,
 } from "./ends/finish-attempt.ts";
@@ -103,6 +104,7 @@ export function fsStore(run: FsRun): S.Store {
     resume: call((_, options = {}) => resumeRun(run, options)),
     paused: call(readPause),
 
+    currentToken: call(currentToken),
     claimMark: (claim) => claimMark(claim, location),
     noteProcess: call(noteProcess),
     forgetProcess: call(forgetProcess),

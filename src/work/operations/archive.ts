@@ -5,8 +5,9 @@ import { by, flag, text } from "../../operation/fields.ts";
 import { type Context, defineOperation } from "../../operation/operation.ts";
 import type { Counts, Store } from "../../queue/store.ts";
 import { packRun, settle, unpackRun } from "../runs/archive-run.ts";
+import { withQuietQueues } from "../runs/merge-scratch.ts";
 import { removeWorktrees, withQuietRun } from "../runs/quiet-run.ts";
-import { assertNoLink, isThere, type RunPlace } from "../runs/run-place.ts";
+import { assertNoLink, assertNoMounts, isThere, type RunPlace } from "../runs/run-place.ts";
 import { isFinished } from "../runs/run-state.ts";
 import { placeFor, type RunsPort, runsPort } from "./runs.ts";
 
@@ -53,19 +54,23 @@ async function archiveOne(
     return answer;
   }
   if (settled === "archived") return answer;
-  const store = await port.open(path, { readOnly: false });
-  let branches: string[] = [];
-  try {
-    const all = await store.counts();
-    if (!isFinished(all) && (await store.paused()) === null) throw stillOpen(store, all);
-    if (isThere(tar)) throw new VivError("WRONG_STATE", `${tar} is there already; move it away.`);
-    const host = await port.host(store);
-    branches = await withQuietRun(store, "archive", by, () => removeWorktrees(host, "archive"));
-  } finally {
-    await store.close();
-  }
-  await packRun(place);
-  return { ...answer, branches };
+  return withQuietQueues(path, "archive", async (leave) => {
+    const store = await port.open(path, { readOnly: false });
+    let branches: string[] = [];
+    try {
+      const all = await store.counts();
+      if (!isFinished(all) && (await store.paused()) === null) throw stillOpen(store, all);
+      if (isThere(tar)) throw new VivError("WRONG_STATE", `${tar} is there already; move it away.`);
+      assertNoMounts(path);
+      const host = await port.host(store);
+      branches = await withQuietRun(store, "archive", by, () => removeWorktrees(host, "archive"));
+      await leave();
+    } finally {
+      await store.close();
+    }
+    await packRun(place);
+    return { ...answer, branches };
+  });
 }
 
 function stillOpen(store: Store, { pending, waiting, review, claimed }: Counts): VivError {

@@ -6,7 +6,7 @@ import type { Proof } from "../../queue/attempt.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { refOf } from "../../queue/operations/claims.ts";
 import { claimRef, ended, endedOutput, taskFile } from "../../queue/schemas.ts";
-import type { ClaimRef, TaskView } from "../../queue/store.ts";
+import type { TaskView } from "../../queue/store.ts";
 import { doneWhenOf } from "../asked-proof.ts";
 import { WORK_SITE, workerHostPort } from "../host.ts";
 
@@ -41,13 +41,14 @@ export const complete = defineRunOperation({
       return { ...endedOutput(left), outcome: "handed_in" };
     }
     const view = await store.show(ref.id);
-    const token = view && tokenOf(view, ref);
+    const token = view?.state === "claimed" ? await store.currentToken(ref) : null;
     // Not held, or not with this token: the store has the right words, and knows repeated calls.
     if (!view?.task || !token) return endedOutput(await store.complete(ref, { note }));
     await store.heartbeat(ref.worker, { note: `proves ${ref.id}`, token: ref.token });
     const attempt = view.history.filter((one) => !("retried" in one)).length + 1;
     if (isInHands(context, view, token)) {
-      const text = `a worker runs the proof of ${ref.id} when its handler exits with 0: ${command}`;
+      const pid = view.process?.vitality === "alive" ? ` (pid ${view.process.pid})` : "";
+      const text = `${ref.id} is being worked on or proven${pid}; a handler's worker runs the proof when it exits with 0: ${command}`;
       const base = { id: ref.id, from: "claimed" as const, to: "claimed" as const, attempt };
       return { ...base, outcome: "running", warnings: [text] };
     }
@@ -71,12 +72,6 @@ async function askedProof(context: RunContext, id: string): Promise<string | und
   const task = parseObject((await store.source(id).catch(() => null)) ?? "");
   const type = typeof task?.task_type === "string" ? task.task_type : null;
   return doneWhenOf(here.config, { type, task });
-}
-
-/** The current claim's, if it is the one that is meant. */
-function tokenOf(view: TaskView, { worker, token }: ClaimRef): string | undefined {
-  if (view.state !== "claimed" || view.worker !== worker) return undefined;
-  return token === undefined || token === view.token ? view.token : undefined;
 }
 
 /** Does its handler still run, or is it this very process's parent? */

@@ -7,6 +7,7 @@ import { by, flag } from "../../operation/fields.ts";
 import { type Context, defineOperation } from "../../operation/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import type { WorkerHost } from "../host.ts";
+import { withQuietQueues } from "../runs/merge-scratch.ts";
 import { assertNoWorkers, removeWorktrees, withQuietRun, worktreesOf } from "../runs/quiet-run.ts";
 import { assertOnlyRun, finishRemoval, removeRun } from "../runs/remove-run.ts";
 import { assertNoLink, type RunPlace } from "../runs/run-place.ts";
@@ -50,27 +51,30 @@ async function removeOne(
     port.registry.forget(path);
     return { ...none, removed: true };
   }
-  const store = await port.open(path, { readOnly: false });
-  let branches: string[] = [];
-  let bytes = 0;
-  let tasks = 0;
-  try {
-    assertOnlyRun(path);
-    const host = await port.host(store);
-    const all = await store.counts();
-    tasks = Object.values(all).reduce((sum, n) => sum + n, 0) - all.cancelled;
-    bytes = await port.bytesIn(path);
-    await assertNoWorkers(store, "remove");
-    if (!yes && !(await isConfirmed(context, store, host, { tasks, bytes }))) {
-      return { ...none, removed: false, tasks, bytes };
+  return withQuietQueues(path, "remove", async (leave) => {
+    const store = await port.open(path, { readOnly: false });
+    let branches: string[] = [];
+    let bytes = 0;
+    let tasks = 0;
+    try {
+      assertOnlyRun(path);
+      const host = await port.host(store);
+      const all = await store.counts();
+      tasks = Object.values(all).reduce((sum, n) => sum + n, 0) - all.cancelled;
+      bytes = await port.bytesIn(path);
+      await assertNoWorkers(store, "remove");
+      if (!yes && !(await isConfirmed(context, store, host, { tasks, bytes }))) {
+        return { ...none, removed: false, tasks, bytes };
+      }
+      branches = await withQuietRun(store, "remove", by, () => removeWorktrees(host, "remove"));
+      await leave();
+    } finally {
+      await store.close();
     }
-    branches = await withQuietRun(store, "remove", by, () => removeWorktrees(host, "remove"));
-  } finally {
-    await store.close();
-  }
-  removeRun(place);
-  port.registry.forget(path);
-  return { run_dir: path, removed: true, tasks, bytes, branches };
+    removeRun(place);
+    port.registry.forget(path);
+    return { run_dir: path, removed: true, tasks, bytes, branches };
+  });
 }
 
 /** Names what is lost, and what stays. */
@@ -86,7 +90,7 @@ async function isConfirmed(
   const lines = [
     `${store.location}: ${counted(tasks, "task")}, ${formatSize(bytes)}`,
     ...(dirty.length > 0 ? [`uncommitted changes are lost: ${dirty.join(", ")}`] : []),
-    ...(ahead.length > 0 ? [`branches that are not merged stay: ${ahead.join(", ")}`] : []),
+    ...(ahead.length > 0 ? [`branches with commits of their own stay: ${ahead.join(", ")}`] : []),
   ];
   const answer = await (await use(askPort))(`${lines.join("\n")}\nremove it for good? [y/N] `);
   if (answer !== null) return /^y(es)?$/i.test(answer.trim());

@@ -1,4 +1,4 @@
-import { lstatSync } from "node:fs";
+import { lstatSync, readFileSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
 
@@ -48,4 +48,24 @@ export function isThere(path: string): boolean {
 export function assertNoLink({ path }: RunPlace): void {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return;
   throw new VivError("INVALID", `${path} is a symbolic link; name the run that it points to.`);
+}
+
+/** What is mounted inside is not the run's, and would be packed or removed with it. */
+export function assertNoMounts(path: string, table = "/proc/self/mountinfo"): void {
+  const inside = mountPoints(table).filter((one) => one.startsWith(`${realpathSync(path)}/`));
+  if (inside.length === 0) return;
+  const message = `${inside.join(", ")}: mounted inside of ${path}; unmount ${inside.length === 1 ? "it" : "them"} first, nothing was removed.`;
+  throw new VivError("RUN_INVALID", message, { mounts: inside });
+}
+
+/** On Linux; elsewhere none are known. */
+function mountPoints(table: string): string[] {
+  try {
+    const lines = readFileSync(table, "utf8").split("\n");
+    const unescaped = (text: string) =>
+      text.replace(/\\([0-7]{3})/g, (_, code) => String.fromCharCode(Number.parseInt(code, 8)));
+    return lines.flatMap((line) => line.split(" ")[4] ?? []).map(unescaped);
+  } catch {
+    return [];
+  }
 }

@@ -224,6 +224,17 @@ function withClaim<T extends Ended | Promise<Ended>>(
   throw claimLost(run, id, worker);
 }
 
+/** Null when the claim is gone, is another one, or has ended. */
+export function currentToken(run: FsRun, ref: ClaimRef): string | null {
+  const id = assertName("task id", ref.id);
+  const worker = assertName("worker name", ref.worker);
+  const stats = statIfThere(claimOf(run.paths, worker, id));
+  if (stats === undefined) return null;
+  const token = tokenOf(stats);
+  if (ref.token === token) return token;
+  return isMeant(run, ref, token) && !recordedEnd(run, { id, worker, token }) ? token : null;
+}
+
 /** Without a token in the reference, the place in the worker's folder is proof enough. */
 function isMeant(run: FsRun, { id, worker, token: meant }: ClaimRef, token: string): boolean {
   if (meant === undefined || meant === token || isSameClaim(run, id, meant, token)) return true;
