@@ -110,8 +110,7 @@ async function readyPlace(
   }
   if (prepared.kind === "ended" && prepared.finished.cause === "stopped")
     return { kind: "stopped" };
-  const { note } =
-    prepared.kind === "ended" ? reportOf("failed", prepared.finished) : prepared;
+  const { note } = prepared.kind === "ended" ? reportOf("failed", prepared.finished) : prepared;
   return { kind: "held", reason: `its set-up failed after the merge: ${note}` };
 }
 

@@ -120,7 +120,7 @@ export async function openLocked(
     if (!isHeld(error) && !isVivError(error, "INVALID")) throw error;
     noteLimit(context, error);
     const command = String(error.details.command ?? `viv pr ${idWord(id)}`);
-    const landing = heldBack(place, landingOf(work, plan), bare(error.message), command);
+    const landing = await heldBack(place, landingOf(work, plan), bare(error.message), command);
     return { landing, obstacle: isHeld(error) && error.details.isOne !== true ? error : null };
   }
 }

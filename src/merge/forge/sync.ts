@@ -151,7 +151,7 @@ async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
       const folder = quoted(workspacePath(store.workspaces, id));
       const command = `git -C ${folder} pull --no-rebase ${quoted(remote)} ${quoted(branch)}`;
       const { reason } = step;
-      return { id, did: "held", landing: heldBack(place, current, reason, command), reason };
+      return { id, did: "held", landing: await heldBack(place, current, reason, command), reason };
     }
     case "send":
       return sent(context, seen.record, facts, current, step);
