@@ -82,6 +82,12 @@ test("after the last rework it is done, and waits for a person", async () => {
   });
   expect(existsSync(landing.evidence ?? "")).toBe(true);
   expect(await sendBack(store, landing, sent, 2)).toMatchObject({ state: "needs_you", reworks: 2 });
+  const lines = [];
+  for await (const line of store.ledger({ task: "a" })) {
+    if (line.event === "needs_you") lines.push(line);
+  }
+  const note = "conflict with main in file.txt; it went back 2 times";
+  expect(lines).toMatchObject([{ note, target: "main", commit: landing.head }]);
 });
 
 test("with no reworks allowed, it waits for a person at once", async () => {

@@ -13,6 +13,7 @@ import {
   workspacePath,
   writeRecord,
 } from "../work/workspaces/record.ts";
+import { appendOnce } from "./append-once.ts";
 import { type Landing, writeLanding } from "./landing.ts";
 
 /** Why a task goes back: the text is what its handler gets as evidence. */
@@ -104,8 +105,14 @@ function told(
   return now;
 }
 
-function needsYou(store: Store, landing: Landing, sent: SentBack, times: number): Landing {
-  const { task: id, target } = landing;
+/** The ledger says it once for a commit, then its file: after a kill in between, the line is found. */
+async function needsYou(
+  store: Store,
+  landing: Landing,
+  sent: SentBack,
+  times: number,
+): Promise<Landing> {
+  const { task: id, target, head: commit } = landing;
   const path = workspacePath(store.workspaces, id);
   const often =
     times === 0 ? "it is not sent back" : `it went back ${times} ${plural(times, "time")}`;
@@ -119,6 +126,8 @@ function needsYou(store: Store, landing: Landing, sent: SentBack, times: number)
     command: `viv merge --continue ${idWord(id)}`,
     ...{ files: sent.files && [...sent.files], evidence: sent.evidence, reworks: times },
   });
+  const line = { task: id, note: `${sent.reason}; ${often}`, target, commit };
+  await appendOnce(store, { event: "needs_you", ...line }, ["commit", "note"]);
   writeLanding(store.folder, now);
   return now;
 }

@@ -22,11 +22,18 @@ const MERGE_NEWS: Partial<Record<string, (line: LedgerLine) => Pick<News, "text"
     return { text: `${task} landed in ${target ?? "its target"}${as}` };
   },
   conflict: ({ task, target, files, note, reason }) => ({
-    text: `${task} conflicts with ${target ?? "its target"}${inFiles(files)}${because(note ?? reason)}`,
+    // The queue's own sentence names the target and the files.
+    text:
+      typeof note === "string"
+        ? `${task}: ${note}`
+        : `${task} conflicts with ${target ?? "its target"}${inFiles(files)}${because(reason)}`,
     todo: `viv why ${task}`,
   }),
   merge_red: ({ task, note, reason }) => ({
-    text: `the proof of ${task} failed after its merge${because(note ?? reason)}`,
+    text:
+      typeof note === "string"
+        ? `${task}: ${note}`
+        : `the proof of ${task} failed after its merge${because(reason)}`,
     todo: `viv why ${task}`,
   }),
   reworked: ({ task, note, reason }) => ({

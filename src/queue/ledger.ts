@@ -49,6 +49,7 @@ export const LEDGER_EVENTS = [
   "landed", // its work is in the target branch: commit, target, repository, strategy, proof
   "conflict", // it cannot be merged; note says with what
   "merge_red", // merged, its proof failed
+  "needs_you", // its way to the target ends here until a person acts: note, target, commit
   "held", // its landing waits for something; note says for what
   "pr_opened", // a pull request for its branch: url, number, branch, target, commit
   "pr_closed", // it was closed without a merge
@@ -63,5 +64,5 @@ export type LedgerEvent = (typeof LEDGER_EVENTS)[number];
 export type ToldEvent = Extract<
   LedgerEvent,
   | ("step" | "usage" | "reserved" | "landed" | "conflict" | "merge_red" | "held")
-  | ("pr_opened" | "pr_closed")
+  | ("needs_you" | "pr_opened" | "pr_closed")
 >;

@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { newForge, REPO, runWith } from "../support/forge/new-forge.ts";
@@ -44,6 +44,22 @@ describe("viv pr", () => {
     expect(said).toContain("  - Proof: none; the task has no `done_when`");
     expect(forge.state().pulls).toEqual([]);
     expect(forge.commitOf("viv/t.1")).toBeNull();
+  });
+
+  it("tells once that it is held, where [[notify]] asks for it", async () => {
+    const { forge, around } = await scene("t.1");
+    const heard = join(forge.folder, "heard");
+    const tell = JSON.stringify(["sh", "-c", `cat >> '${heard}'`]);
+    const notify = `[[notify]]\non = ["needs_you", "pr_opened"]\ncommand = ${tell}\n`;
+    writeFileSync(join(forge.repository, "viv.toml"), notify);
+    forge.days({ on: ".", kind: "offline", times: 2 });
+    for (const status of [5, 5, 0]) expect((await cli(["pr", "t.1"], around)).status).toBe(status);
+    const lines = readFileSync(heard, "utf8").trim().split("\n");
+    const texts = lines.map((line) => JSON.parse(line).text as string);
+    expect(texts).toEqual([
+      expect.stringMatching(/^t\.1 cannot land now: gh cannot reach the forge/),
+      expect.stringMatching(/^t\.1 has a pull request: https:/),
+    ]);
   });
 
   it("exits with 5 when it is held, with the reason and the command", async () => {

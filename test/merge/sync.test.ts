@@ -8,7 +8,14 @@ import { readForgeRecord, writeForgeRecord } from "../../src/merge/forge/record.
 import { type SyncContext, syncPullRequests } from "../../src/merge/forge/sync.ts";
 import { type Landing, readLanding, writeLanding } from "../../src/merge/landing.ts";
 import { type SentBack, sendBack } from "../../src/merge/send-back.ts";
-import { commitFile, git, newForge, runWith, type StandIn } from "../support/forge/new-forge.ts";
+import {
+  commitFile,
+  doneTask,
+  git,
+  newForge,
+  runWith,
+  type StandIn,
+} from "../support/forge/new-forge.ts";
 
 /** What `viv sync` reads back, and `viv import` takes in. */
 
@@ -338,6 +345,37 @@ describe.each(["gh", "glab"] as const)("%s: issues", (program) => {
     expect(comments).toHaveLength(1);
     expect(comments?.[0]?.body).toContain(`has landed in \`main\` as ${commit.slice(0, 12)}`);
     expect(readForgeRecord(path, id)?.issue?.told).toBeDefined();
+  });
+
+  it("of another repository are named and told there, and one that is gone stops nothing", async () => {
+    const { forge, store, path, context, load, sync } = await imported(program, (one) =>
+      one.change(({ issues }) => issues.push(issue(12, { body: "@all Closes #1" }))),
+    );
+    await load();
+    const id = `${program}-12`;
+    const there = readForgeRecord(path, id);
+    if (there === null) throw new Error("no record");
+    writeForgeRecord(path, { ...there, repo: "acme/tracker" });
+    await store.claim({ worker: "w", max: 1 });
+    await commitFile(store, forge.repository, id, "x.txt", "x\n");
+    await store.complete({ id, worker: "w" });
+    await doneTask(store, forge, "z");
+    await openPullRequest(context, id);
+    await openPullRequest(context, "z");
+    const body = forge.state().pulls[0]?.body;
+    expect(body).toContain("Closes acme/tracker#12");
+    expect(body).not.toMatch(/@all|Closes #1/);
+    forge.merge(1);
+    forge.merge(2);
+    const reason = expect.stringContaining("its issue was not told: ");
+    expect(await sync()).toMatchObject({
+      tasks: [
+        { id, did: "landed", reason },
+        { id: "z", did: "landed" },
+      ],
+    });
+    expect(forge.state().issues[0]?.comments).toEqual([]);
+    expect(forge.calls().at(-1)?.[2]).toMatch(/acme(\/|%2F)tracker\/issues\/12/);
   });
 });
 

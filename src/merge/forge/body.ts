@@ -78,7 +78,7 @@ export interface Work {
   /** The commits that the branch began at and ends at. */
   from: string;
   to: string;
-  /** `owner/name#12` or `#12`, when the task was made of an issue. */
+  /** `Closes #12` and its like, when the task was made of an issue. */
   issue: string | null;
   title?: string;
 }
@@ -97,12 +97,13 @@ export async function tell(store: Store, work: Work, env: Env): Promise<Told> {
     run: code(store.runId),
     branch: code(work.branch),
     base: code(work.base),
-    description: descriptionOf(task),
+    // An issue's text is another person's: under the user's name it would call people and close issues.
+    description: work.issue === null ? descriptionOf(task) : "",
     proof: proofOf(await store.proof(id)),
     attempts: String(attempts),
     cost: await costOf(store, id),
     ...(await changesIn(work)),
-    issue: work.issue === null ? "" : `Closes ${work.issue}`,
+    issue: work.issue ?? "",
   };
   for (const name of NAMES) told[name] = safe(told[name]);
   return told;

@@ -1,6 +1,6 @@
-import type { LedgerLine, ToldEvent } from "../../queue/ledger.ts";
 import type { Store } from "../../queue/store.ts";
-import { type Landing, writeLanding } from "../landing.ts";
+import { appendOnce } from "../append-once.ts";
+import { type Landing, readLanding, writeLanding } from "../landing.ts";
 import { advance, LANDING_TABLE, type LandingEvent } from "../transitions.ts";
 import type { PullRequest } from "./forge.ts";
 
@@ -8,16 +8,6 @@ import type { PullRequest } from "./forge.ts";
  * Facts about pull requests: the ledger's line first, then the landing. A process that dies between
  * the two leaves the line, which the next one finds; so there is one line for each.
  */
-type Fact = Omit<LedgerLine, "at"> & { event: ToldEvent; task: string };
-
-/** `same`: the keys that tell it from another of its kind. */
-async function appendOnce(store: Store, fact: Fact, same: readonly string[]): Promise<void> {
-  for await (const line of store.ledger({ task: fact.task })) {
-    if (line.event === fact.event && same.every((key) => line[key] === fact[key])) return;
-  }
-  await store.append(fact);
-}
-
 interface Place {
   store: Store;
   now: number;
@@ -70,8 +60,21 @@ export async function closed(
   return save(place, landing, "closed", { reason, command });
 }
 
-export function heldBack(place: Place, landing: Landing, reason: string, command: string): Landing {
-  return save(place, landing, "hold", { reason, command });
+/** The line of the ledger comes last: it is news, and a landing that says the same already is none. */
+export async function heldBack(
+  place: Place,
+  landing: Landing,
+  reason: string,
+  command: string,
+): Promise<Landing> {
+  const { store } = place;
+  const { task } = landing;
+  const before = readLanding(store.folder, task);
+  const now = save(place, landing, "hold", { reason, command });
+  if (before?.state !== "held" || before.reason !== reason) {
+    await store.append({ event: "held", task, note: reason, target: landing.target });
+  }
+  return now;
 }
 
 export function unchanged(place: Place, landing: Landing): Landing {

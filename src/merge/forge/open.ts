@@ -16,6 +16,7 @@ import { forgeFor } from "./reach.ts";
 import {
   type ForgeRecord,
   holdUntil,
+  issueOf,
   mustBeOpen,
   type PullRequestRecord,
   readForgeRecord,
@@ -120,7 +121,7 @@ export async function openLocked(
     if (!isHeld(error) && !isVivError(error, "INVALID")) throw error;
     noteLimit(context, error);
     const command = String(error.details.command ?? `viv pr ${idWord(id)}`);
-    const landing = heldBack(place, landingOf(work, plan), bare(error.message), command);
+    const landing = await heldBack(place, landingOf(work, plan), bare(error.message), command);
     return { landing, obstacle: isHeld(error) && error.details.isOne !== true ? error : null };
   }
 }
@@ -177,7 +178,7 @@ export async function planPullRequest(
       throw foreign(store, work, remote, over);
     }
   }
-  const issue = record?.issue === undefined ? null : `#${record.issue.number}`;
+  const issue = closing(record, forge);
   const { id, task, from } = work;
   const told = await tell(
     store,
@@ -186,6 +187,17 @@ export async function planPullRequest(
   );
   const body = bodyOf(templateOf(host, settings, config), told);
   return { work, forge, remote, base, over, mustPush, existing, title: told.title, body };
+}
+
+/** What makes the forge close the issue, where it can: a bare number is one of the request's own repository. */
+function closing(record: ForgeRecord | null, { name, place }: Forge): string | null {
+  const issue = issueOf(record);
+  if (issue === null) return null;
+  const { forge, host, repo } = issue.from;
+  if (forge !== name || (host !== null && place.host !== null && host !== place.host)) {
+    return `For ${issue.url}`;
+  }
+  return `Closes ${repo === place.path ? "" : repo}#${issue.number}`;
 }
 
 function invalid(words: string, command?: string): VivError {
@@ -241,7 +253,7 @@ function noted(store: Store, plan: OpenPlan, more: Partial<PullRequestRecord>): 
     task: work.id,
     forge: forge.name,
     ...{ host: forge.place.host, repo: forge.place.path },
-    issue: before?.issue,
+    issue: issueOf(before) ?? undefined,
     pull_request: { ...old, ...same, ...more },
   };
   writeForgeRecord(store.folder, one);

@@ -22,7 +22,13 @@ const forgeRecord = z.object({
   repo: z.string(),
   /** The issue that the task was made of, and whether it has been told of the landing. */
   issue: z.optional(
-    z.object({ number: z.number(), url: z.string(), told: z.optional(z.string()) }),
+    z.object({
+      ...{ number: z.number(), url: z.string(), told: z.optional(z.string()) },
+      /** Where it lies, once the pull request's place stands above: that may be another. */
+      from: z.optional(
+        z.object({ forge: z.enum(FORGES), host: z.nullable(z.string()), repo: z.string() }),
+      ),
+    }),
   ),
   pull_request: z.optional(
     z.object({
@@ -44,6 +50,13 @@ const forgeRecord = z.object({
 });
 export type ForgeRecord = z.output<typeof forgeRecord>;
 export type PullRequestRecord = NonNullable<ForgeRecord["pull_request"]>;
+
+/** The issue of a task, with the repository that its number is of. */
+export function issueOf(record: ForgeRecord | null) {
+  if (record?.issue === undefined) return null;
+  const { forge, host, repo } = record;
+  return { ...record.issue, from: record.issue.from ?? { forge, host, repo } };
+}
 
 const folderOf = (run: string) => join(run, "merge/forge");
 const pathOf = (run: string, task: string) => join(folderOf(run), `${task}.json`);

@@ -61,7 +61,7 @@ export function syncPullRequests(
           const synced = await settle(context, seen);
           tasks.push(synced);
           // Afterwards: that an issue cannot be told now is no reason to forget what was done.
-          if (await tellIssue(context, seen.forge, seen.id, synced.landing)) synced.told = true;
+          await told(context, synced);
         }
       }
     } catch (error) {
@@ -73,6 +73,17 @@ export function syncPullRequests(
     }
     return { tasks };
   });
+}
+
+/** An issue that takes no comment (locked, gone) costs the others nothing. */
+async function told(context: SyncContext, synced: Synced): Promise<void> {
+  try {
+    if (await tellIssue(context, synced.id, synced.landing)) synced.told = true;
+  } catch (error) {
+    if (!isVivError(error, "INVALID")) throw error;
+    const why = `its issue was not told: ${error.message.replace(/\.$/, "")}`;
+    synced.reason = synced.reason === undefined ? why : `${synced.reason}; ${why}`;
+  }
 }
 
 const AT_ONCE = 4;
@@ -154,7 +165,7 @@ async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
       const folder = quoted(workspacePath(store.workspaces, id));
       const command = `git -C ${folder} pull --no-rebase ${quoted(remote)} ${quoted(branch)}`;
       const { reason } = step;
-      return { id, did: "held", landing: heldBack(place, current, reason, command), reason };
+      return { id, did: "held", landing: await heldBack(place, current, reason, command), reason };
     }
     case "send":
       return sent(context, seen.record, facts, current, step);

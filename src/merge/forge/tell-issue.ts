@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import type { Landing } from "../landing.ts";
-import type { Forge } from "./forge.ts";
 import type { ForgeContext } from "./open.ts";
-import { readForgeRecord, writeForgeRecord } from "./record.ts";
+import { forgeAt } from "./reach.ts";
+import { issueOf, readForgeRecord, writeForgeRecord } from "./record.ts";
 import { redacted } from "./redact.ts";
 
 /**
@@ -11,14 +11,15 @@ import { redacted } from "./redact.ts";
  */
 export async function tellIssue(
   { store, host }: ForgeContext,
-  forge: Forge,
   id: string,
   landing: Landing | null,
 ): Promise<boolean> {
   const record = readForgeRecord(store.folder, id);
-  if (record?.issue === undefined || record.issue.told !== undefined) return false;
+  const issue = issueOf(record);
+  if (record === null || issue === null || issue.told !== undefined) return false;
   if (landing?.state !== "landed") return false;
-  const { issue } = record;
+  const { forge: name, host: at, repo: path } = issue.from;
+  const forge = await forgeAt(host, name, { host: at, path }, landing.repository);
   const created = (await store.show(id))?.task?.created_at ?? "";
   const mark = markOf([store.runId, id, created, issue.url]);
   const before = await forge.commentsOf(issue.number);
