@@ -100,9 +100,11 @@ export async function fastForward(
   if (what !== null) return held(`where a ${what} is unfinished`);
   const place = placeOf(admin, path);
   if ((await headOf(place)) !== from) return "moved";
+  let isClean = false;
   try {
     const status = ["status", "--porcelain", "-uno", "--ignore-submodules=dirty"];
     if ((await git(status, place)) !== "") return held("which has uncommitted changes");
+    isClean = true;
     const quiet = ["--quiet", "--no-autostash", "--no-verify-signatures"];
     // Git takes ignored files for expendable; here they are the user's.
     await git(["merge", "--ff-only", "--no-overwrite-ignore", ...quiet, to], place);
@@ -110,10 +112,21 @@ export async function fastForward(
   } catch (error) {
     if ((await headOf(place)) !== from) return "moved";
     if (!isVivError(error)) throw error;
+    if (isClean) await bringBack(place, { from, to });
     const untracked = overwritten(String(error.details.stderr ?? ""));
     if (untracked !== null) return held(`where ${untracked} is in the way; move it away first`);
     return held(`and git cannot bring it forward (${error.message.replace(/\.$/, "")})`);
   }
+}
+
+/**
+ * Git writes the files before it moves the branch: where that failed, the tree has the new files. They
+ * were clean a moment ago; git leaves alone what has changed since.
+ */
+async function bringBack(place: GitPlace, { from, to }: { from: string; to: string }) {
+  const isAhead = ["diff-index", "--cached", "--quiet", "--ignore-submodules", to, "--"];
+  if ((await askGit(isAhead, place)).status !== 0) return;
+  await askGit(["read-tree", "-m", "-u", to, from], place);
 }
 
 async function headOf(place: GitPlace): Promise<string> {

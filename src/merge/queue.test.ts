@@ -315,6 +315,19 @@ describe("the target", () => {
     expect(world.git("status", "--porcelain")).toBe("");
   });
 
+  it("is checked out and cannot be moved: its files stay as they were", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n", "a.txt": "other\n" });
+    writeFileSync(join(world.repo, ".git/refs/heads/main.lock"), "");
+    await world.merge({ into: "main" });
+    expect(world.landing("t.1")?.reason).toContain("main.lock in its way");
+    expect(world.git("status", "--porcelain")).toBe("");
+    rmSync(join(world.repo, ".git/refs/heads/main.lock"));
+    await world.merge({ into: "main" });
+    expect(world.story).toEqual(["t.1 held", "t.1 landed"]);
+    expect(world.git("status", "--porcelain")).toBe("");
+  });
+
   it("has an untracked or ignored file in the way: nothing of it is overwritten", async () => {
     const world = await MergeWorld.begin({ "a.txt": "one\n", ".gitignore": ".env\n" });
     await world.done("t.1", { "b.txt": "theirs\n" });
