@@ -1,10 +1,13 @@
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { parseConfig } from "../../src/app/config.ts";
 import type { ForgeHost } from "../../src/merge/forge/forge.ts";
 import { type ForgeContext, openPullRequest } from "../../src/merge/forge/open.ts";
 import { readForgeRecord } from "../../src/merge/forge/record.ts";
+import { readRemote } from "../../src/merge/forge/remote.ts";
 import { readLanding } from "../../src/merge/landing.ts";
 import { askProgram } from "../../src/platform/processes/ask-program.ts";
 import type { Store } from "../../src/queue/store.ts";
@@ -73,6 +76,17 @@ describe.each(["gh", "glab"] as const)("%s: opening a pull request", (program) =
     expect(landing.state).toBe("pull_request");
     expect(forge.state().pulls).toHaveLength(1);
     expect(await ledgerOf(store, "pr_opened")).toHaveLength(1);
+  });
+
+  it("is held when the remote does not answer, and does not wait for long", async () => {
+    const { forge } = await scene();
+    const silent = createServer(() => {}).listen(0, "127.0.0.1");
+    onTestFinished(() => void silent.close());
+    await once(silent, "listening");
+    const { port } = silent.address() as AddressInfo;
+    git(forge.repository, "remote", "add", "silent", `http://127.0.0.1:${port}/acme/app.git`);
+    const look = readRemote(forge.repository, "silent", ["main"], forge.env, 300);
+    await expect(look).rejects.toThrow(/^git ls-remote had no answer for /);
   });
 
   it("is held without a login", async () => {

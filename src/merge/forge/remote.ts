@@ -52,26 +52,35 @@ export async function urlsOf(repository: string, remote: string): Promise<string
 
 /** Pushes may take long; a dead connection should not take for ever. */
 const PATIENCE_MS = 10 * 60_000;
+/** A look is short: who does not answer it is not there, and a worker that ends waits for it. */
+const LOOK_MS = 60_000;
+/** Seconds without a byte, after which git gives up a transfer. */
+const SILENCE = { GIT_HTTP_LOW_SPEED_LIMIT: "1", GIT_HTTP_LOW_SPEED_TIME: "60" };
 
 /** For git commands that use the network: with the user's way of logging in, and without a question. */
-function online(repository: string, env: Env) {
+function online(repository: string, env: Env, patienceMs: number) {
   const kept = ["GIT_SSH_COMMAND", "GIT_SSH", "GIT_ASKPASS", "SSH_ASKPASS"];
   const set = kept.flatMap((name) => (env[name] === undefined ? [] : [[name, env[name]]]));
   // Without a terminal, ssh asks this program; it answers nothing, and ssh says so.
   const silent = { SSH_ASKPASS: "/bin/false", SSH_ASKPASS_REQUIRE: "force" };
   return {
     cwd: repository,
-    env: { ...silent, ...Object.fromEntries(set) } as Record<string, string>,
-    signal: AbortSignal.timeout(PATIENCE_MS),
+    env: { ...SILENCE, ...silent, ...Object.fromEntries(set) } as Record<string, string>,
+    signal: AbortSignal.timeout(patienceMs),
   };
 }
 
-async function askRemote(args: readonly string[], repository: string, env: Env) {
+async function askRemote(
+  args: readonly string[],
+  repository: string,
+  env: Env,
+  patienceMs = PATIENCE_MS,
+) {
   try {
-    return await askGit(args, online(repository, env));
+    return await askGit(args, online(repository, env, patienceMs));
   } catch (error) {
     if ((error as { cause?: { name?: string } }).cause?.name !== "AbortError") throw error;
-    throw held(`git ${args[0]} had no answer for ${formatDuration(PATIENCE_MS)}.`, {
+    throw held(`git ${args[0]} had no answer for ${formatDuration(patienceMs)}.`, {
       unsure: true,
     });
   }
@@ -82,12 +91,14 @@ export async function readRemote(
   remote: string,
   branches: readonly string[],
   env: Env,
+  patienceMs = LOOK_MS,
 ): Promise<RemoteFacts> {
   const refs = branches.map((branch) => `refs/heads/${branch}`);
   const answer = await askRemote(
     ["ls-remote", "--symref", "--", remote, "HEAD", ...refs],
     repository,
     env,
+    patienceMs,
   );
   if (answer.status !== 0) throw unreachable(remote, answer, env);
   const commits = new Map<string, string>();

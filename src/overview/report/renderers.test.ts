@@ -163,6 +163,9 @@ describe("a report on a terminal", () => {
     const landed = { ...BUSY.landed };
     const both = screen({ ...QUIET, landed, cost: { ...cost, usd: 2, usd_per_landed: 1 } }, 80);
     expect(both).toContain("$2.00+ in this period, $1.00+ per landed task");
+    // What landed without a model has no price.
+    const none = screen({ ...QUIET, landed, cost: { ...QUIET.cost, usd_per_landed: 0 } }, 80);
+    expect(none).toMatch(/^Cost +no model has worked in this period$/m);
   });
 });
 

@@ -175,7 +175,7 @@ function costFacts({ cost }: Report): Fact[] {
   const plus = unpriced_tokens > 0 ? "+" : "";
   const period = isUnknown ? "unknown in this period" : `${formatUsd(usd)}${plus} in this period`;
   const perLanded =
-    usd_per_landed === null || isUnknown
+    usd_per_landed === null || isUnknown || attempts === 0
       ? []
       : [`${formatUsd(usd_per_landed)}${plus} per landed task`];
   const spent = attempts === 0 ? "no model has worked in this period" : period;
