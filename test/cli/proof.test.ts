@@ -69,7 +69,7 @@ describe("viv complete", () => {
     await vi.waitFor(() => expect(existsSync(join(home, "began"))).toBe(true), 10_000);
     first.child.kill("SIGKILL");
     let said = "";
-    do said = await done("complete", "a", "--worker", "me");
+    do said = (await cli(["complete", "a", "--worker", "me"], around())).stdout;
     while (said === "a: claimed still\n"); // what it left is not ended yet
     expect(said).toMatch(/a: claimed → done proven/);
   });
