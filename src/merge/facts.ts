@@ -33,8 +33,14 @@ export function landingsIn(store: Store): Landings {
   const records = new Set(names.flatMap((name) => idOfRecord(name) ?? []));
   const hasWorktree = (id: string) =>
     records.has(id) && readRecord(store.workspaces, id)?.kind === "worktree";
-  const stateOf = (id: string) =>
-    known.has(id) ? readLanding(store.folder, id)?.state : undefined;
+  const stateOf = (id: string) => {
+    try {
+      return known.has(id) ? readLanding(store.folder, id)?.state : undefined;
+    } catch (error) {
+      if (isVivError(error, "CORRUPT")) return undefined; // one file must not hide the other tasks
+      throw error;
+    }
+  };
   return {
     stateOf,
     isNotLanded: (id) => {
@@ -180,7 +186,11 @@ export async function landingOf(
     if (!isVivError(error)) throw error;
     const text = error.message.replace(/\.$/, "");
     const unknown = { head: null, changed: null, uncommitted: false };
-    return { ...fact, ...unknown, ...told({ code: "not_landed", text }) };
+    const sentence = isLanded
+      ? describeLanding(id, landing, { isEmpty: false, isElsewhere: false, branch })
+      : { code: "not_landed" as const, text };
+    const both = isLanded ? { ...sentence, text: `${sentence.text}; ${text}` } : sentence;
+    return { ...fact, ...unknown, ...told(both) };
   }
 }
 

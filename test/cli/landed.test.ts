@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
 import { newFolder } from "../support/folders.ts";
@@ -207,6 +207,17 @@ describe("from done to landed", () => {
     userGit(app, "switch", "--quiet", "main");
     userGit(app, "merge", "--quiet", "viv/other");
     expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
+  });
+
+  it("a file that cannot be read hides no other task, a repository that is gone no landing", async () => {
+    await worked("t.1", "t.4");
+    await merged("--all");
+    write(join(folder, "run/merge/t.4.json"), "{");
+    expect(await viv("ls")).toMatch(/done +landed +t\.1/);
+    expect((await cli(["show", "t.4"], around())).stderr).toContain("t.4.json cannot be read");
+    renameSync(app, `${app}.gone`);
+    expect(await viv("why", "t.1")).toMatch(/landed in main as \w+; the repository .* not exist/);
+    expect((await json("show", "t.1")).landing).toMatchObject({ code: "landed" });
   });
 
   it("commits that came after the landing are not said to have landed", async () => {
