@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
@@ -49,6 +49,20 @@ describe("which run", () => {
     expect((await find({ env })).path).toBe(at("from-env"));
     expect((await find({})).path).toBe(at("near"));
     expect((await find({ env: { VIV_RUN: "" } })).path).toBe(at("near"));
+  });
+
+  it("with --run the settings are those of the viv.toml that names the run", async () => {
+    folders("a/run", "b/run", "c/run");
+    file("a/viv.toml", 'run = "run"\n[limits]\nreview = 1\n');
+    file("b/viv.toml", 'run = "run"\n[limits]\nreview = 2\n');
+    file("c/viv.toml", "[nonsense]\n");
+    const limit = async (flag: string, cwd: string) =>
+      (await find({ flag: at(flag), cwd })).config?.section(limitsSection).review;
+    expect(await limit("a/run", "b")).toBe(1);
+    expect(await limit("a/run", ".")).toBe(1);
+    expect(await limit("c/run", "b")).toBe(2); // named by none
+    symlinkSync(at("a/run"), at("link"));
+    expect(await limit("link", "b")).toBe(1);
   });
 
   it("an absolute path stays as it is, a relative one is from here", async () => {

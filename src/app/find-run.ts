@@ -1,4 +1,4 @@
-import { existsSync, realpathSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isVivError, VivError } from "../base/errors.ts";
 import type { Config } from "../base/section.ts";
@@ -48,8 +48,20 @@ export async function findRun(
  * run is typed.
  */
 async function configNaming(path: string, io: Io, onIgnored: OnIgnored): Promise<Near | null> {
-  const near = await nearestConfig(io, onIgnored, dirname(realOf(path)));
+  const above = dirname(realOf(path));
+  const file = findConfigFile({ cwd: above, env: io.env });
+  // A viv.toml with mistakes is no obstacle to a run that it cannot name.
+  if (file === undefined || !mayNameRun(file)) return null;
+  const near = await nearestConfig(io, onIgnored, above);
   return names(near, path) ? near : null;
+}
+
+function mayNameRun(file: string): boolean {
+  try {
+    return /^\s*["']?run["']?\s*=/m.test(readFileSync(file, "utf8"));
+  } catch {
+    return false; // not for us to read, or gone
+  }
 }
 
 function names(near: Near | null, path: string): boolean {

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Machine } from "../base/clock.ts";
@@ -17,7 +17,7 @@ import { stateFolder } from "../platform/files/state-files.ts";
 import { programsBeside, readEnd, readText, sizeOf } from "../platform/files/texts.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { ticksOfTree } from "../platform/processes/process-tree.ts";
-import { findProgram, probeProgram } from "../platform/processes/programs.ts";
+import { findProgram, probeProgram, whyNoInterpreter } from "../platform/processes/programs.ts";
 import { findLayout } from "../queue/fs/open-fs-run.ts";
 import type { RouteHost, WorkerHost } from "../work/host.ts";
 
@@ -72,8 +72,12 @@ function whyNotRun(program: string): string | null {
 
 /** Why a program, by its path or its name in PATH, cannot be started; null when it can. */
 export function whyNotInstalled(program: string, path: string | undefined): string | null {
-  if (findProgram(program, path) !== null) return whyNotRun(program);
+  const found = findProgram(program, path);
+  if (found !== null) return whyNotRun(program) ?? whyNoInterpreter(found, path);
   const isThere = program.includes("/") && existsSync(program);
+  if (isThere && statSync(program).isDirectory()) {
+    return `${program} is a folder; name a program in it`;
+  }
   const what = isThere ? `${program} is not executable` : `there is no program ${program}`;
   const where = program.includes("/") ? "" : " in PATH";
   return `${what}${where}; install it, or set binary to its path`;

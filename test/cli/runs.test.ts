@@ -50,6 +50,13 @@ describe("a paused run", () => {
     expect(await done("claim", "--worker", "me")).toContain("claimed a");
   });
 
+  test("a pit's status says it too", async () => {
+    const pit = join(home, "pit");
+    await ok(["pit", "init", pit], around());
+    await ok(["pause", "--run", pit, "--by", "pia"], around());
+    expect(await ok(["pit", "status", pit], around())).toContain("paused by pia");
+  });
+
   test("a standing worker goes on at once when it is resumed; what runs ends", async () => {
     const handler = join(home, "handle.sh");
     writeFileSync(handler, "#!/bin/sh\nwhile [ ! -e go ]; do sleep 0.02; done\n");

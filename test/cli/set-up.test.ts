@@ -43,6 +43,7 @@ describe("every route is checked before the first claim", () => {
     git("repo", "init", "-q", "-b", "main");
     git("repo", "commit", "-q", "--allow-empty", "-m", "first");
     writeFileSync(join(home, "text.sh"), "");
+    writeFileSync(join(home, "line.sh"), "#!/no/such\n", { mode: 0o755 });
     script("h.sh", "true");
     const worktree = (folder: string) =>
       `handler = "./h.sh"\nworkspace = "worktree"\nrepository = "${folder}"\n`;
@@ -50,6 +51,7 @@ describe("every route is checked before the first claim", () => {
       [
         '[handlers.gone]\nhandler = "./gone.sh"',
         '[handlers.text]\nhandler = "./text.sh"',
+        '[handlers.line]\nhandler = "./line.sh"',
         '[handlers.nowhere]\nhandler = "no-such-program"',
         `[handlers.plain]\n${worktree("plain")}`,
         `[handlers.empty]\n${worktree("empty")}`,
@@ -70,6 +72,7 @@ describe("every route is checked before the first claim", () => {
         /^\[handlers\.gone\]: there is no program .*gone\.sh; correct handler$/,
       ),
       expect.stringMatching(/^\[handlers\.text\]: .*text\.sh is not executable; run: chmod \+x/),
+      expect.stringMatching(/^\[handlers\.line\]: .*line\.sh has \/no\/such in its #! line/),
       expect.stringMatching(/^\[handlers\.nowhere\]: there is no program no-such-program in PATH/),
       expect.stringMatching(/^\[handlers\.plain\]: .*cannot be used as a repository/),
       expect.stringMatching(/^\[handlers\.empty\]: .*has no commits/),

@@ -92,7 +92,11 @@ describe("what it finds", () => {
     const said = paste(`  viv() { "${process.execPath}" "${VIV}" "$@"; }\n${stdout}`);
     expect(said.stdout + said.stderr).toMatch(/PUBLISHED/);
     // And a member that does not find it does not say that there is no work.
-    const alone = spawnSync("viv/member.sh", ["EDIT"], { cwd: folder, env, encoding: "utf8" });
+    const alone = spawnSync(join(folder, "viv/member.sh"), ["EDIT"], {
+      cwd: folder,
+      env,
+      encoding: "utf8",
+    });
     expect(alone.status).toBe(127);
     expect(alone.stdout).toBe("");
   });
