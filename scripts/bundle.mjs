@@ -29,8 +29,9 @@ export function bundle({ types }) {
   rmSync(stage, { recursive: true, force: true });
   // Its stdout is a table of sizes; errors and warnings come on stderr.
   must("rolldown", ["--config", "rolldown.config.mjs", "--dir", stage], "ignore");
-  const flags = execFileSync(process.execPath, [join(stage, "viv.cjs"), "completion", "flags"]);
-  writeFileSync(join(stage, "flags.json"), flags);
+  const viv = (...args) => execFileSync(process.execPath, [join(stage, "viv.cjs"), ...args]);
+  writeFileSync(join(stage, "flags.json"), viv("completion", "flags"));
+  writeFileSync(join(stage, "viv.schema.json"), viv("completion", "schema"));
   for (const name of programs) chmodSync(join(stage, name), 0o755);
   if (types) must("tsc", ["--project", "tsconfig.build.json", "--outDir", join(stage, "types")]);
   writeFileSync(join(stage, ".stamp"), hash);

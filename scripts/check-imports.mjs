@@ -21,6 +21,8 @@ const rows = {
   ],
   work: [WORKING, "a worker takes any task of any store, and knows no layout and no supervisor"],
   pit: [[...WORKING, "work"], "the pit is one layout of a queue; nothing below knows it"],
+  merge: [[...WORKING, "work"], "done work comes home: a worker needs no merge to do its work"],
+  notify: [[...MACHINE, "type queue"], "news is handed in; which room it comes from is open"],
   board: [[...MACHINE, "org"], "a board needs git and org, and no queue"],
   crew: [[...MACHINE, "org", "gate", "engines"], "a crew has no tasks: its members tick"],
   warden: [
@@ -31,7 +33,7 @@ const rows = {
     [...MACHINE, "queue", "type work", "type pit", "type crew", "type warden"],
     "the fleet opens runs, starts programs and watches them; app hands it the parts",
   ],
-  overview: [[...WORKING, "work"], "an overview reads other rooms; none of them needs it"],
+  overview: [[...WORKING, "work", "merge"], "an overview reads other rooms; none of them needs it"],
   swarm: [[...MACHINE, "queue"], "swarm-cli is a second command line of the queue"],
   app: ["anything", "this is where the rooms are put together"],
   "main.ts": ["anything", "the library: app's composition, and the types that it exports"],

@@ -86,6 +86,16 @@ const workspace = async () => {
   await task();
   mkdirSync(join(folder, "run/workspaces/a"), { recursive: true });
 };
+/** A done task with a branch, as a worker leaves it. */
+const landable = async () => {
+  await board();
+  handler();
+  const route =
+    '[handlers.default]\nhandler = "./handle.sh"\nworkspace = "worktree"\nrepository = "."\n';
+  writeFileSync(join(folder, "viv.toml"), route);
+  await called("enqueue", { run: "run", input: { type: "t", id: "b" } });
+  await called("work", { run: "run", input: { drain: true } });
+};
 const reviewed = async () => {
   await claimed();
   await called("complete", { run: "run", input: { worker: "w", id: "a" } });
@@ -111,11 +121,20 @@ const agents = async () => {
   writeFileSync(join(folder, "agents.toml"), text);
 };
 
+const configured = async () =>
+  writeFileSync(join(folder, "viv.toml"), `[handlers.t]\nhandler = "${handler()}"\n`);
+
 const ofClaim = { worker: "w", id: "a" };
 const SAMPLES: Record<string, Sample> = {
   init: { run: "run" },
+  "init template": { input: { template: "pit" } },
   enqueue: { run: "run", input: { type: "t" } },
   "enqueue lines": { run: "run", body: '{"type":"t"}\n{"type":"u"}\n' },
+  "config check": { setUp: configured },
+  "config show": { setUp: configured },
+  import: { run: "run", input: { from: "gh", repo: "a/b" }, refuses: "UNSUPPORTED" },
+  pr: { run: "run", setUp: task, input: { ids: ["a"] }, refuses: "WRONG_STATE" },
+  sync: { run: "run", setUp: task },
   "pit init": { run: "pit" },
   "pit toss": { run: "pit", setUp: pit, input: { pit: "pit", task: ["dig"] } },
   "pit status": { run: "pit", setUp: usedPit },
@@ -133,7 +152,13 @@ const SAMPLES: Record<string, Sample> = {
   cancel: { run: "run", setUp: task, input: { ids: ["a"] } },
   retry: { run: "run", setUp: task, input: { ids: ["a"] }, refuses: "WRONG_STATE" },
   approve: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
-  reject: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
+  runs: { setUp: task },
+  archive: { setUp: async () => void (await called("init", { run: "run" })) },
+  rm: { setUp: task, input: { dir: "run", yes: true } },
+  pause: { run: "run", setUp: task, input: { note: "lunch" } },
+  resume: { run: "run", setUp: task },
+  reject: { run: "run", setUp: reviewed, input: { ids: ["a"], note: "no test" } },
+  merge: { run: "run", setUp: landable, input: { all: true } },
   "crew up": { setUp: crew, input: { manifest: "crew.org" }, isEndless: true },
   "crew ps": { setUp: usedCrew },
   // The lock of a crew is its process's for life, so that this one is taken for busy.
@@ -166,11 +191,13 @@ const SAMPLES: Record<string, Sample> = {
   release: { run: "run", setUp: claimed, input: ofClaim },
   heartbeat: { run: "run", setUp: task, input: { worker: "w" } },
   ls: { run: "run", setUp: task },
+  diff: { run: "run", setUp: task, input: { id: "a" }, refuses: "WRONG_STATE" },
   show: { run: "run", setUp: task, input: { id: "a" } },
   tree: { run: "run", setUp: family },
   why: { run: "run", setUp: task, input: { id: "a" } },
   status: { run: "run", setUp: task },
   "fleet status": { setUp: agents, input: { config: "agents.toml" } },
+  report: { run: "run", setUp: reviewed },
   watch: { run: "run", setUp: task, isEndless: true },
   logs: { run: "run", setUp: task, input: { id: "a" } },
   costs: { run: "run", setUp: task },
@@ -178,6 +205,9 @@ const SAMPLES: Record<string, Sample> = {
   engines: {},
   accounts: {},
   gate: {},
+  "notify ls": {},
+  "notify test": { refuses: "TARGET_NOT_FOUND" },
+  "notify retry": {},
   workspaces: { run: "run", setUp: workspace },
   service: { run: "run", setUp: task, input: { action: "uninstall" } },
   reap: { run: "run", setUp: task },
@@ -190,7 +220,7 @@ async function allOperations(): Promise<Map<string, Operation>> {
   for (const { load } of CATALOG.commands) {
     const command = await load();
     all.set(command.op.name, command.op);
-    for (const flags of [{ jsonl: "-" }, { config: "agents.toml" }]) {
+    for (const flags of [{ jsonl: "-" }, { config: "agents.toml" }, { template: "pit" }]) {
       const other = await command.instead?.(flags);
       if (other) all.set(other.op.name, other.op);
     }
@@ -226,17 +256,21 @@ async function called(name: string, sample: Sample): Promise<unknown> {
   const input = op.input.parse(sample.input ?? {});
   return within(
     `${name} answers`,
-    withContext(around, { config, run, runPath: async () => path }, async (context) => {
-      if (!isStream(op)) return op.run(context, input);
-      const events = op.stream(context, input);
-      for (;;) {
-        const { value, done } = await events.next();
-        if (done) return value;
-        expect(op.event.safeParse(value).error, name).toBeUndefined();
-        assertTaskShape(JSON.parse(JSON.stringify(value)), op);
-        if (sample.isEndless) stop.abort();
-      }
-    }),
+    withContext(
+      around,
+      { config, run, runPlace: async () => ({ path, from: path }) },
+      async (context) => {
+        if (!isStream(op)) return op.run(context, input);
+        const events = op.stream(context, input);
+        for (;;) {
+          const { value, done } = await events.next();
+          if (done) return value;
+          expect(op.event.safeParse(value).error, name).toBeUndefined();
+          assertTaskShape(JSON.parse(JSON.stringify(value)), op);
+          if (sample.isEndless) stop.abort();
+        }
+      },
+    ),
   );
 }
 

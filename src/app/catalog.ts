@@ -6,23 +6,33 @@ const board = () => import("../board/cli.ts");
 const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
+const forge = () => import("../merge/forge/cli.ts");
 const gate = () => import("../gate/cli.ts");
+const init = () => import("./init.ts");
+const merge = () => import("../merge/cli.ts");
+const mergeDiff = () => import("../merge/diff-cli.ts");
 const models = () => import("../overview/model-cli.ts");
+const notify = () => import("../notify/cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
+const overviewReport = () => import("../overview/report/report-cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
+const settings = () => import("./settings/cli.ts");
 const status = () => import("./status.ts");
 const up = () => import("./up.ts");
 const wardenWarden = () => import("../warden/cli/warden.ts");
 const wardenWarrants = () => import("../warden/cli/warrants.ts");
 const work = () => import("../work/cli.ts");
+const workRuns = () => import("../work/cli-runs.ts");
+const workEnds = () => import("../work/cli-end.ts");
 
 const commands: readonly CatalogEntry[] = [
-  entry("init", "create a run and use it in this folder", "tasks", queueMaintenance),
+  entry("init", "create a run, or files from a template", "tasks", init),
   entry("enqueue", "add a task, or a stream of them", "tasks", queueTasks),
+  entry("import", "make tasks of a forge's issues", "tasks", forge),
   entry("pit init", "create a pit", "tasks", pit),
   entry("pit toss", "toss food into a pit", "tasks", pit),
   entry("pit status", "claims, and food that is stuck", "looking", pit),
@@ -39,8 +49,11 @@ const commands: readonly CatalogEntry[] = [
   entry("board audit", "commits that broke the protocol", "care", board),
   entry("cancel", "stop a task for good", "tasks", queueTasks),
   entry("retry", "requeue a failed task", "tasks", queueTasks),
-  entry("approve", "accept a task in review", "tasks", queueTasks),
+  entry("approve", "accept a task in review", "tasks", workEnds),
   entry("reject", "send a task in review back", "tasks", queueTasks),
+  entry("merge", "land done work in a branch, proven after the merge", "tasks", merge),
+  entry("pr", "push a done task's branch, open a pull request", "tasks", forge),
+  entry("sync", "read back pull requests: merged, closed, red, comments", "tasks", forge),
   entry("crew up", "start the crew of a manifest", "workers", crew),
   entry("crew ps", "state of each member", "looking", crew),
   entry("crew tick", "run one tick now and follow it", "workers", crew),
@@ -67,15 +80,17 @@ const commands: readonly CatalogEntry[] = [
   entry("warden resume", "resume it", "care", wardenWarden),
   entry("alive", "answer the warden's question", "workers", wardenWarden),
   entry("claim", "take the next task", "workers", queueClaims),
-  entry("complete", "end a claim: the task is done", "workers", queueClaims),
+  entry("complete", "end a claim: prove it, done", "workers", workEnds),
   entry("fail", "end a claim: the attempt failed", "workers", queueClaims),
   entry("release", "return a claimed task", "workers", queueClaims),
   entry("heartbeat", "record that a worker is alive", "workers", queueClaims),
   entry("ls", "tasks and counts", "looking", overview),
   entry("show", "everything about one task", "looking", overview),
+  entry("diff", "what a task changed", "looking", mergeDiff),
   entry("tree", "tasks and their children", "looking", overview),
   entry("why", "why a task is not moving", "looking", overviewWhy),
   entry("status", "the run's checkpoint and workers", "looking", status),
+  entry("report", "the morning: what needs you, done, cost", "looking", overviewReport),
   entry("watch", "changes as they happen", "looking", overview),
   entry("logs", "the log of a task", "looking", queueTasks),
   entry("costs", "dollars, tokens, proven tasks", "looking", models),
@@ -83,8 +98,18 @@ const commands: readonly CatalogEntry[] = [
   entry("engines", "installed engines; dry runs", "care", models),
   entry("accounts", "state of each account; open, close", "care", engines),
   entry("gate", "slots for engines: holders and queue", "care", gate),
-  entry("workspaces", "folders of tasks; gc removes old ones", "care", work),
+  entry("notify ls", "targets of notifications; messages and their states", "looking", notify),
+  entry("notify test", "send a test message", "care", notify),
+  entry("notify retry", "send failed messages again", "care", notify),
+  entry("workspaces", "folders of tasks; gc removes landed ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
+  entry("pause", "claim nothing more in this run", "care", queueMaintenance),
+  entry("resume", "let a paused run go on", "care", queueMaintenance),
+  entry("config check", "all mistakes in viv.toml", "care", settings),
+  entry("config show", "every setting, and what it came from", "looking", settings),
+  entry("runs", "all runs of yours, with state", "looking", workRuns),
+  entry("archive", "pack a run, or restore it", "care", workRuns),
+  entry("rm", "remove a run", "care", workRuns),
   entry("reap", "release the claims of dead workers", "care", queueMaintenance),
   entry("doctor", "check every invariant, repair with --fix", "care", queueMaintenance),
 ];
@@ -97,9 +122,11 @@ const families: Catalog["families"] = {
     summary: "a board in git: init, ls, show, next, claim, advance, bounce, open, log, audit",
     group: "tasks",
   },
+  config: { summary: "viv.toml: check, show", group: "care" },
   warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
   dog: { summary: "the warden's dogs: status, pool, dances, warrants", group: "looking" },
   warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },
+  notify: { summary: "notifications: ls, test, retry", group: "care" },
   pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
 };
 

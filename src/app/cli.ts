@@ -1,13 +1,16 @@
 import { translate } from "../base/errno.ts";
 import { EXIT_STATUS, isVivError, VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
+import { isRecord } from "../base/json.ts";
 import { suggest } from "../base/names.ts";
+import { notifySection } from "../notify/config.ts";
 import { type CatalogEntry, familyOf, findCommand, firstWords } from "../operation/catalog.ts";
 import type { Command, StreamView, Values } from "../operation/command.ts";
 import { type Flag, flagsOf, parseFlags, useFlags } from "../operation/flags.ts";
 import type { Io } from "../operation/io.ts";
-import { type Context, isStream, type Stream } from "../operation/operation.ts";
+import { type Context, isStream, type Operation, type Stream } from "../operation/operation.ts";
 import { plain, screened, termFor } from "../operation/term.ts";
+import { storePort } from "../queue/operation.ts";
 import { CATALOG } from "./catalog.ts";
 import { findConfig, findRun } from "./find-run.ts";
 import {
@@ -164,7 +167,8 @@ async function runCommand(
   if (other) return runCommand(name, other, values, io);
   const { run: runFlag, json, help: _, "no-color": __, ...given } = values;
   const { op } = command;
-  const input: Values = { ...command.defaults?.(io), ...given };
+  const start: Values = { ...command.defaults?.(io), ...given };
+  const input = json === true ? start : ((await command.ask?.(start, io)) ?? start);
   const parsed = op.input.safeParse(withoutExtras(command, input));
   if (!parsed.success)
     throw await inputError(name, command, parsed.error.issues[0] as Issue, input);
@@ -184,21 +188,43 @@ async function runCommand(
   try {
     output = await withContext(around, asked, async (context, opened) => {
       const data = await asGiven(command, parsed.data, input);
-      // Also without a terminal: a worker on a mistyped path would wait for ever.
-      if (isStream(op) && op.drains && opened?.isNew)
-        io.stderr.write(`viv: created run ${plain(opened.location)}\n`);
-      if (isStream(op)) return streamed(command, op, context, data, io, json === true);
-      const result = await op.run(context, data);
-      if (opened?.isNew && io.stderr.isTTY && !op.name.endsWith("init")) {
-        io.stderr.write(`${termFor(io, io.stderr).color.dim(`(a new run: ${opened.location})`)}\n`);
-      }
+      const created = opened?.isNew && !op.name.endsWith("init") ? opened.location : undefined;
+      const notice = created === undefined ? "" : `viv: created run ${plain(created)}\n`;
+      // Also without a terminal: on a mistyped path tasks and workers would wait for ever.
+      const isWorker = isStream(op) && op.drains;
+      if (isWorker) io.stderr.write(notice);
+      const named = (value: unknown) =>
+        created === undefined || isWorker || !isRecord(value)
+          ? value
+          : { ...value, created_run: created };
+      const beside = await besideIt(op, context, warn);
+      const stop = () => beside?.stop();
+      const views = { named, hear: beside?.hear };
+      const result = isStream(op)
+        ? await streamed(command, op, context, data, io, json === true, views).finally(stop)
+        : named(await op.run(context, data).finally(stop));
+      if (!isWorker && json !== true) io.stderr.write(notice);
       return result;
     });
   } finally {
     for (const sentence of [...warningsIn(output), ...warnings]) warn(sentence);
   }
-  if (isStream(op)) return command.exit?.(output, io) ?? 0;
+  if (isStream(op)) return command.exit?.(output, io, input) ?? 0;
   return show(command, withWarnings(output, warnings), input, io, json === true);
+}
+
+/** Commands whose news is told while they run. */
+const NOTIFIES: ReadonlySet<string> = new Set([
+  ...["work", "up", "crew up", "keeper up", "warden up", "merge", "sync", "pr"],
+]);
+
+/** Notifications, where viv.toml asks for some. */
+async function besideIt(op: Operation, context: Context, warn: (sentence: string) => void) {
+  const { config } = context.here;
+  if (!NOTIFIES.has(op.name) || !config?.section(notifySection).length) return null;
+  const { notifyBeside } = await import("./notify-beside.ts");
+  const store = op.access === undefined ? null : await context.use(storePort);
+  return notifyBeside(op.name, context, store, warn);
 }
 
 async function askedFor(
@@ -207,9 +233,10 @@ async function askedFor(
   flag: string | undefined,
   io: CliIo,
 ): Promise<Asked> {
-  const runPath = async () => (await findRun(flag, io)).path;
+  const runPlace = () => findRun(flag, io);
   if (command.op.access === undefined) {
-    return { config: await findConfig(io), run: null, runPath };
+    const config = command.readsConfig ? undefined : await findConfig(io);
+    return { config, run: null, runPlace };
   }
   const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
@@ -218,7 +245,7 @@ async function askedFor(
     { ...command.op, access },
     { durability, onDependencyFailed: found.onDependencyFailed },
   );
-  return { config: found.config, run: { path: found.path, options }, runPath };
+  return { config: found.config, run: { path: found.path, options }, runPlace };
 }
 
 /** What stops it in order: the first Ctrl-C, or, where that is asked for, the end of its parent. */
@@ -236,6 +263,7 @@ async function streamed(
   input: Values,
   io: CliIo,
   json: boolean,
+  { named, hear }: { named: (output: unknown) => unknown; hear?: (event: unknown) => void },
 ): Promise<unknown> {
   if (op.drains) io.hearUrgent();
   const view: StreamView = json
@@ -249,7 +277,8 @@ async function streamed(
     const events = op.stream(context, input);
     for (;;) {
       const { value, done } = await events.next();
-      write(done ? view.end?.(value) : view.event(value));
+      if (!done) hear?.(value);
+      write(done ? view.end?.(named(value)) : view.event(value));
       if (done) return value;
     }
   } catch (error) {
@@ -283,7 +312,7 @@ function show(command: Command, output: unknown, input: Values, io: CliIo, json:
     ? (command.json ?? JSON.stringify)(output)
     : (command.human?.(output, termFor(io, io.stdout), io) ?? JSON.stringify(output));
   if (text !== "") say(io, text);
-  return command.exit?.(output, io) ?? 0;
+  return command.exit?.(output, io, input) ?? 0;
 }
 
 /** JSON that was given goes on as it was: the schema's copy would leave out a key __proto__. */

@@ -14,6 +14,7 @@ const HELP = `viv completion: completion for your shell
 export async function completion(io: CliIo, [word]: readonly string[]): Promise<number> {
   if (word === "ids") return printIds(io);
   if (word === "flags") return printFlags(io);
+  if (word === "schema") return printSchema(io);
   const shell = SHELLS.find((one) => one === word);
   if (shell !== undefined) io.stdout.write(await completionFor(shell, CATALOG));
   else if (word === "--help" || word === "-h") io.stdout.write(HELP);
@@ -31,6 +32,13 @@ async function printFlags(io: CliIo): Promise<number> {
   const all: Record<string, unknown> = {};
   for (const { name, load } of CATALOG.commands) all[name] = await flagsOf(await load());
   io.stdout.write(JSON.stringify(all));
+  return 0;
+}
+
+/** The schema of viv.toml: the build puts it there, too, for editors. */
+async function printSchema(io: CliIo): Promise<number> {
+  const { configSchema } = await import("./settings/schema.ts");
+  io.stdout.write(`${JSON.stringify(configSchema(), null, 1)}\n`);
   return 0;
 }
 

@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
@@ -49,6 +49,20 @@ describe("which run", () => {
     expect((await find({ env })).path).toBe(at("from-env"));
     expect((await find({})).path).toBe(at("near"));
     expect((await find({ env: { VIV_RUN: "" } })).path).toBe(at("near"));
+  });
+
+  it("with --run the settings are those of the viv.toml that names the run", async () => {
+    folders("a/run", "b/run", "c/run");
+    file("a/viv.toml", 'run = "run"\n[limits]\nreview = 1\n');
+    file("b/viv.toml", 'run = "run"\n[limits]\nreview = 2\n');
+    file("c/viv.toml", "[nonsense]\n");
+    const limit = async (flag: string, cwd: string) =>
+      (await find({ flag: at(flag), cwd })).config?.section(limitsSection).review;
+    expect(await limit("a/run", "b")).toBe(1);
+    expect(await limit("a/run", ".")).toBe(1);
+    expect(await limit("c/run", "b")).toBe(2); // named by none
+    symlinkSync(at("a/run"), at("link"));
+    expect(await limit("link", "b")).toBe(1);
   });
 
   it("an absolute path stays as it is, a relative one is from here", async () => {
@@ -131,7 +145,7 @@ describe("viv.toml", () => {
       expect(config?.folder).toBe(at("a"));
       expect(config?.section(routesSection).get("b")?.handler).toEqual(["./b"]);
     }
-    expect(await find({ flag: "/y" })).toEqual({ path: "/y" });
+    expect(await find({ flag: "/y" })).toEqual({ path: "/y", from: "--run" });
     file("a/viv.toml", "limits.review = 2\n");
     expect((await find({ flag: "/y", cwd: "a" })).config?.section(limitsSection)).toEqual({
       review: 2,
@@ -155,7 +169,7 @@ describe("viv.toml", () => {
   it("above a run does not count in it", async () => {
     runIn("run");
     file("viv.toml", 'on_dependency_failed = "fail"\n');
-    expect(await find({ cwd: "run" })).toEqual({ path: at("run") });
+    expect(await find({ cwd: "run" })).toEqual({ path: at("run"), from: at("run") });
   });
 
   it("with a mistake is refused, also where the run is said", async () => {

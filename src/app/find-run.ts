@@ -1,4 +1,4 @@
-import { existsSync, statSync } from "node:fs";
+import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isVivError, VivError } from "../base/errors.ts";
 import type { Config } from "../base/section.ts";
@@ -10,8 +10,10 @@ import { runSection } from "../queue/config-run.ts";
 
 export interface RunSettings {
   path: string;
+  /** Where that path stands: a flag, a variable, a file, or the folder itself. */
+  from: string;
   onDependencyFailed?: "wait" | "fail";
-  /** The nearest viv.toml, also where the run is said by --run or VIV_RUN. */
+  /** Where the run is said by --run or VIV_RUN: the viv.toml above it that names it, else the nearest. */
   config?: Config;
 }
 
@@ -29,13 +31,50 @@ export async function findRun(
   const near = await nearestConfig(io, onIgnored);
   if (given !== undefined) {
     if (given === "") throw new VivError("USAGE", "--run is empty; give it a directory.");
-    return { ...near?.settings, path: resolve(io.cwd, expandHome(given, io)) };
+    const from = flag === undefined ? "VIV_RUN" : "--run";
+    const path = resolve(io.cwd, expandHome(given, io));
+    const own = names(near, path) ? near : await configNaming(path, io, onIgnored);
+    return { ...(own ?? near)?.settings, from, path };
   }
-  if (near?.path !== undefined) return { ...near.settings, path: near.path };
+  if (near?.run !== undefined) return { ...near.settings, ...near.run };
   throw new VivError(
     "USAGE",
     `which run? Pass --run DIR, set VIV_RUN, or make one here with: viv init DIR${beyond(io)}`,
   );
+}
+
+/**
+ * The viv.toml that a run belongs to: its routes say what proves a task, wherever a command about the
+ * run is typed.
+ */
+async function configNaming(path: string, io: Io, onIgnored: OnIgnored): Promise<Near | null> {
+  const above = dirname(realOf(path));
+  const file = findConfigFile({ cwd: above, env: io.env });
+  // A viv.toml with mistakes is no obstacle to a run that it cannot name.
+  if (file === undefined || !mayNameRun(file)) return null;
+  const near = await nearestConfig(io, onIgnored, above);
+  return names(near, path) ? near : null;
+}
+
+function mayNameRun(file: string): boolean {
+  try {
+    return /^\s*["']?run["']?\s*=/m.test(readFileSync(file, "utf8"));
+  } catch {
+    return false; // not for us to read, or gone
+  }
+}
+
+function names(near: Near | null, path: string): boolean {
+  if (near?.run === undefined || near.settings.config === undefined) return false;
+  return realOf(near.run.path) === realOf(path);
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path;
+  }
 }
 
 /** A file that would be obeyed, did the search not end below it: at a repository, or the home. */
@@ -57,6 +96,16 @@ function beyond(io: Io): string {
   return "";
 }
 
+/** The nearest viv.toml that is obeyed, though it may have mistakes. */
+export function findConfigFile(io: Pick<Io, "cwd" | "env">): string | undefined {
+  for (const folder of foldersUp(io.cwd, io.env, () => {})) {
+    const file = join(folder, CONFIG);
+    if (existsSync(file)) return file;
+    if (candidatesIn(folder).length > 0) return undefined;
+  }
+  return undefined;
+}
+
 /** For what needs no run: the nearest viv.toml, if there is one. */
 export async function findConfig(io: Io): Promise<Config | undefined> {
   return (await nearestConfig(io))?.settings.config;
@@ -66,16 +115,22 @@ function expandHome(path: string, io: Io): string {
   return path === "~" || path.startsWith("~/") ? join(io.env.HOME ?? "~", path.slice(2)) : path;
 }
 
+type RunPlace = Pick<RunSettings, "path" | "from">;
+
 interface Near {
-  path?: string;
-  settings: Omit<RunSettings, "path">;
+  run?: RunPlace;
+  settings: Omit<RunSettings, keyof RunPlace>;
 }
 
-async function nearestConfig(io: Io, onIgnored: OnIgnored = ignore): Promise<Near | null> {
+async function nearestConfig(
+  io: Io,
+  onIgnored: OnIgnored = ignore,
+  from = io.cwd,
+): Promise<Near | null> {
   const stopped = ({ path, why }: SearchStop) => {
     for (const found of candidatesIn(path)) onIgnored(io, found, `is in a folder that ${why}`);
   };
-  for (const folder of foldersUp(io.cwd, io.env, stopped)) {
+  for (const folder of foldersUp(from, io.env, stopped)) {
     for (const found of candidatesIn(folder)) {
       const why = whyNotTrusted(found);
       if (why === null) continue;
@@ -83,9 +138,9 @@ async function nearestConfig(io: Io, onIgnored: OnIgnored = ignore): Promise<Nea
       return null;
     }
     const config = await readConfig(join(folder, CONFIG));
-    const path = runOf(folder, config, io);
-    if (config !== undefined || path !== undefined) {
-      return { path, settings: settingsFrom(config) };
+    const run = runOf(folder, config, io);
+    if (config !== undefined || run !== undefined) {
+      return { run, settings: settingsFrom(config) };
     }
   }
   return null;
@@ -116,15 +171,17 @@ async function readConfig(file: string): Promise<Config | undefined> {
   if (!existsSync(file)) return undefined;
   // Only here, so that commands without a viv.toml do not pay for what reads it.
   const { parseConfig } = await import("./config.ts");
-  return parseConfig(read(file), file);
+  return parseConfig(readConfigFile(file), file);
 }
 
-function runOf(folder: string, config: Config | undefined, io: Io): string | undefined {
+function runOf(folder: string, config: Config | undefined, io: Io): RunPlace | undefined {
   const named = config?.section(runSection).run;
-  if (named !== undefined) return resolve(folder, expandHome(named, io));
-  if (isRun(folder)) return folder;
-  const pointer = join(folder, POINTER);
-  return existsSync(pointer) ? fromPointer(pointer, folder, io) : undefined;
+  if (config !== undefined && named !== undefined) {
+    return { path: resolve(folder, expandHome(named, io)), from: config.file };
+  }
+  if (isRun(folder)) return { path: folder, from: folder };
+  const from = join(folder, POINTER);
+  return existsSync(from) ? { path: fromPointer(from, folder, io), from } : undefined;
 }
 
 function isRun(folder: string): boolean {
@@ -141,7 +198,7 @@ function isFolder(path: string): boolean {
   return statSync(path, { throwIfNoEntry: false })?.isDirectory() === true;
 }
 
-function read(file: string): string {
+export function readConfigFile(file: string): string {
   try {
     return readTrusted(file);
   } catch (cause) {
@@ -152,7 +209,7 @@ function read(file: string): string {
 }
 
 function fromPointer(file: string, folder: string, io: Io): string {
-  const text = read(file).trim();
+  const text = readConfigFile(file).trim();
   if (text === "" || text.includes("\n") || text.includes("\0")) {
     throw new VivError("INVALID", `${file} must hold one line: the path of the run.`);
   }

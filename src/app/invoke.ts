@@ -6,7 +6,7 @@ import {
   type Env,
   type Operation,
   type Port,
-  runPathPort,
+  runPlacePort,
 } from "../operation/operation.ts";
 import type { OpenOptions } from "../queue/fs/open-fs-run.ts";
 import { storePort } from "../queue/operation.ts";
@@ -41,8 +41,8 @@ export interface Asked {
   config: Config | undefined;
   /** The run, for an operation that is about one. */
   run: RunChoice | null;
-  /** The path of the run that is meant here, if it is needed after all. */
-  runPath(): Promise<string>;
+  /** The run that is meant here, if it is needed after all. */
+  runPlace(): Promise<{ path: string; from: string }>;
 }
 
 /**
@@ -51,7 +51,7 @@ export interface Asked {
  */
 export async function withContext<T>(
   around: Surroundings,
-  { config, run, runPath }: Asked,
+  { config, run, runPlace }: Asked,
   act: (context: Context, opened: { isNew: boolean; location: string } | null) => Promise<T>,
 ): Promise<T> {
   // Every layout has this folder; a folder without it becomes a run.
@@ -59,7 +59,7 @@ export async function withContext<T>(
   const store = run === null ? null : await around.open(run.path, run.options);
   const use = async <P>(port: Port<P>): Promise<P> => {
     if (port.name === storePort.name && store !== null) return store as P;
-    if (port.name === runPathPort.name) return (await runPath()) as P;
+    if (port.name === runPlacePort.name) return (await runPlace()) as P;
     return around.provide(port, store);
   };
   const { now, signal, urgent, input, cwd, env } = around;

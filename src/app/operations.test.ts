@@ -2,10 +2,12 @@ import { describe, expect, it } from "vitest";
 import type { Context } from "../operation/operation.ts";
 import { ls, show, status } from "../overview/operations.ts";
 import { why } from "../overview/why.ts";
-import { claim, complete, fail, heartbeat, release } from "../queue/operations/claims.ts";
+import { claim, fail, heartbeat, release } from "../queue/operations/claims.ts";
 import { doctor, init, reap } from "../queue/operations/maintenance.ts";
-import { approve, cancel, enqueue, reject, retry } from "../queue/operations/tasks.ts";
+import { cancel, enqueue, reject, retry } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
+import { approve } from "../work/operations/approve.ts";
+import { complete } from "../work/operations/complete.ts";
 
 /** Operations hand on what they were given, and only that. */
 
@@ -78,7 +80,7 @@ describe("claim", () => {
       sweep: { promoted: 0, adopted: 0, recovered: 0 },
     });
     expect(await claim.run(c, { worker: "w" })).toEqual({ claims: [], artifacts: [] });
-    expect(asked).toEqual([["claim", { worker: "w" }], ["sweep"]]);
+    expect(asked).toEqual([["claim", { worker: "w" }], ["sweep"], ["paused"]]);
   });
 });
 
@@ -87,7 +89,7 @@ describe("the end of an attempt", () => {
     const { context: c, asked } = context({ [op.name]: ENDED });
     await op.run(c, { id: "t", worker: "w" });
     await op.run(c, { id: "t", worker: "w", token: "1", note: "n" });
-    expect(asked).toEqual([
+    expect(asked.filter(([name]) => name === op.name)).toEqual([
       [op.name, { id: "t", worker: "w" }, {}],
       [op.name, { id: "t", worker: "w", token: "1" }, { note: "n" }],
     ]);
@@ -129,10 +131,12 @@ describe("decisions", () => {
   it.each([cancel, retry, approve, reject])("are made one by one, in order", async (op) => {
     const { context: c, asked } = context({ [op.name]: ENDED });
     const { tasks } = await op.run(c, { ids: ["a", "b"], by: "pia", note: "n" });
-    expect(tasks).toEqual([ENDED, ENDED]);
-    expect(asked).toEqual([
-      [op.name, "a", { by: "pia", note: "n" }],
-      [op.name, "b", { by: "pia", note: "n" }],
+    const ended = op === cancel ? { ...ENDED, to: "cancelled" } : ENDED;
+    expect(tasks).toEqual([ended, ended]);
+    const decided = { by: "pia", note: "n", ...(op === approve ? { unproven: false } : {}) };
+    expect(asked.filter(([name]) => name === op.name)).toEqual([
+      [op.name, "a", decided],
+      [op.name, "b", decided],
     ]);
     expect(op.input.safeParse({ ids: [] }).success).toBe(false);
   });
@@ -162,11 +166,16 @@ describe("ls", () => {
     const { context: c, asked } = context({ list: async function* () {}, counts: {} });
     await ls.run(c, {});
     await ls.run(c, { state: ["failed"], types: ["a"], limit: 3 });
-    const states = ["review", "claimed", "pending", "waiting", "failed", "done"];
-    expect(asked.filter(([name]) => name === "list")).toEqual([
-      ["list", { states, limit: 50, sorted: true }],
-      ["list", { states: ["failed"], limit: 3, types: ["a"], sorted: true }],
-    ]);
+    const words = "review claimed pending waiting failed cancelled done failed".split(" ");
+    const lists = asked.filter(([name]) => name === "list").map(([, query]) => query);
+    expect(lists).toMatchObject(
+      words.map((word) => ({
+        states: [word === "cancelled" ? "failed" : word],
+        ...(/failed|cancelled/.test(word) ? { cancelled: word === "cancelled" } : {}),
+      })),
+    );
+    expect(lists.slice(0, -1)).toMatchObject(Array(7).fill({ limit: 50, sorted: true }));
+    expect(lists.at(-1)).toMatchObject({ limit: 3, types: ["a"], sorted: true });
   });
 });
 

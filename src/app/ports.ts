@@ -6,28 +6,54 @@ import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
+import type { forgePort } from "../merge/forge/forge.ts";
+import type { notifyPort } from "../notify/notify-ports.ts";
+import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
+import type { reportPort } from "../overview/report/report-port.ts";
+import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
-import type { installedPort, workerHostPort } from "../work/host.ts";
+import type {
+  configWatchPort,
+  installedPort,
+  routeHostPort,
+  workerHostPort,
+  workspaceUsePort,
+} from "../work/host.ts";
+import type { runsPort } from "../work/operations/runs.ts";
+import { findConfigFile, readConfigFile } from "./find-run.ts";
 import type { Provide } from "./invoke.ts";
+import type { configFilesPort } from "./settings/operations.ts";
+import type { templatePort } from "./templates/operations.ts";
 
 type Of<P> = P extends Port<infer T> ? T : never;
 
 /** Each is made when an operation asks for it: what is not needed is not loaded. */
 interface Makers {
   accounts(): Promise<Of<typeof accountsPort>>;
+  ask(): Promise<Of<typeof askPort>>;
   board(): Promise<Of<typeof boardPort>>;
+  "config watch"(): Promise<Of<typeof configWatchPort>>;
+  "config files"(): Promise<Of<typeof configFilesPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
+  forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
+  notify(): Promise<Of<typeof notifyPort>>;
   program(): Promise<Of<typeof programPort>>;
+  "no route"(): Promise<Of<typeof noRoutePort>>;
+  "route host"(): Promise<Of<typeof routeHostPort>>;
+  template(): Promise<Of<typeof templatePort>>;
+  report(): Promise<Of<typeof reportPort>>;
+  runs(): Promise<Of<typeof runsPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
   "worker host"(store: Store): Promise<Of<typeof workerHostPort>>;
+  "workspace use"(store: Store): Promise<Of<typeof workspaceUsePort>>;
 }
 
 export interface PortSettings {
@@ -36,6 +62,8 @@ export interface PortSettings {
   program: Program;
   /** Hears what is waited for. */
   notice(sentence: string): void;
+  /** Without it there is no terminal. */
+  ask?: Ask;
   /** For tests. */
   machine?: Machine;
   patience?: Patience;
@@ -43,18 +71,31 @@ export interface PortSettings {
 
 /** What the machine offers to operations, by the names of their ports. */
 export function portsHere(settings: PortSettings): Provide {
-  const { env, cwd, program, notice, machine, patience } = settings;
+  const { env, cwd, program, notice, machine, patience, ask = async () => null } = settings;
   const worker = () => import("./worker-host.ts");
   const makers: Makers = {
     accounts: async () => (await worker()).accountsHere(env, cwd, machine?.clock.now),
+    ask: async () => ask,
     board: async () => {
       const { waitForLock } = await import("../board/commit.ts");
       return (lock) => waitForLock(lock, notice, patience);
     },
+    "config watch": async () => (await import("./settings/watch-config.ts")).watchConfig,
+    "config files": async () => {
+      const { typesIn } = await import("./settings/types-in.ts");
+      return { find: () => findConfigFile({ cwd, env }), read: readConfigFile, typesIn };
+    },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
+    forge: async () => (await import("./forge-host.ts")).forgeHost(env, machine?.clock.now),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
+    notify: async () => (await import("./notify-host.ts")).notifyPorts(),
     program: async () => program,
+    "no route": async () => (await import("../work/config-route.ts")).noRoute,
+    "route host": async () => (await worker()).routeHost(env),
+    template: async () => (await import("./templates/template-host.ts")).templateHost(cwd, env),
+    report: async () => (await import("./report-ports.ts")).reportPorts,
+    runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {
@@ -63,6 +104,8 @@ export function portsHere(settings: PortSettings): Provide {
     },
     "worker check": async () => (await import("../work/operations/work.ts")).checkWorker,
     "worker host": async (store) => (await worker()).workerHost(store.folder, env, cwd),
+    "workspace use": async (store) =>
+      (await import("../work/workspaces/use.ts")).workspaceUseIn(store.workspaces),
   };
   return async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
     const make = (makers as unknown as Record<string, (store: Store | null) => Promise<T>>)[name];

@@ -13,6 +13,7 @@ void runSwarmCli(process.argv.slice(2), {
   stdout: process.stdout,
   stderr: process.stderr,
   home: homedir(),
+  claim: process.env.VIV_CLAIM,
   columns: Number(process.env.COLUMNS) || undefined,
 }).then((status) => {
   process.exitCode = status;

@@ -8,20 +8,25 @@ import { upView } from "../fleet/cli.ts";
 import { upInput, upStream } from "../fleet/operations.ts";
 import type { UpEvent } from "../fleet/up-ports.ts";
 import type { Command } from "../operation/command.ts";
-import {
-  type Context,
-  defineStream,
-  eventsOf,
-  type Nothing,
-  type Stamped,
-} from "../operation/operation.ts";
+import { type Context, defineStream, eventsOf, type Stamped } from "../operation/operation.ts";
 import { plain } from "../operation/term.ts";
 import { wardenView } from "../warden/cli/warden.ts";
 import { wardenSection } from "../warden/config.ts";
 import { wardenUp } from "../warden/operations/warden.ts";
 import type { WardenEvent } from "../warden/warden-host.ts";
+import { failedSince } from "../work/failed-since.ts";
+import { openRun } from "./open-run.ts";
 
 /** `viv up`: agents around a pit, or a crew; and beside them the warden of `[warden]`. */
+
+async function failedIn(pit: string, since: string): Promise<string[]> {
+  const store = await openRun(pit, { readOnly: true });
+  try {
+    return await failedSince(store, since);
+  } finally {
+    await store.close();
+  }
+}
 
 /** Events with the room they come from: the kinds of the rooms have the same names. */
 type Emitted =
@@ -31,26 +36,35 @@ type Emitted =
   /** The warden has ended, or never began. */
   | { of: "notice"; message: string };
 
+/** Food that got stuck while it drained. */
+const output = z.object({ failed: z.optional(z.array(z.string())) });
+type Output = z.output<typeof output>;
+
 const up = defineStream({
   name: "up",
   summary: "run the agents of an agents.toml around their pit, and restart those that die",
   input: upInput,
   event: z.looseObject({ of: z.string() }) as unknown as z.ZodMiniType<Emitted>,
-  output: z.object({}),
+  output,
   drains: true,
   async *stream(context, given) {
     const crew = given.config === undefined ? await chooseFromSurroundings(context) : null;
     if (crew !== null && given.drain) {
       throw new VivError("USAGE", "--drain is for the agents of a pit; a crew never drains.");
     }
-    return yield* eventsOf<Emitted, Nothing>((emit) =>
+    const begin = new Date(context.now()).toISOString();
+    return yield* eventsOf<Emitted, Output>((emit) =>
       besideWarden(context, emit, async () => {
         if (crew !== null) {
           for await (const event of crewStream(context, crew)) emit({ of: "crew", event });
-        } else {
-          for await (const event of upStream(context, given)) emit({ of: "fleet", event });
+          return {};
         }
-        return {};
+        let pit: string | undefined;
+        for await (const event of upStream(context, given)) {
+          if (event.kind === "up") pit = event.pit;
+          emit({ of: "fleet", event });
+        }
+        return given.drain && pit !== undefined ? { failed: await failedIn(pit, begin) } : {};
       }),
     );
   },
@@ -83,6 +97,7 @@ async function besideWarden<T>(
 const upCommand: Command = {
   op: up,
   shorts: { config: "c" },
+  exit: ({ failed = [] }: Output, _io, input) => (failed.length > 0 && !input.exit_zero ? 1 : 0),
   examples: [
     ["viv up", "the agents of ./agents.toml; Ctrl-C lets them finish, a second one stops at once"],
     ["viv up -c ./pit/agents.toml --json", "events, one object per line"],

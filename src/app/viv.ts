@@ -49,7 +49,12 @@ void runCli({
     isHeard = true;
   },
   now: Date.now,
-  open: async (path, options) => (await import("./open-run.ts")).openRun(path, options),
+  open: async (path, options) => {
+    const store = await (await import("./open-run.ts")).openRun(path, options);
+    const { noteRun } = await import("./note-run.ts");
+    noteRun(store.location, process.env, process.cwd(), Date.now());
+    return store;
+  },
   provide: portsHere({
     env: process.env,
     cwd: process.cwd(),
@@ -58,6 +63,7 @@ void runCli({
       viv: fileURLToPath(import.meta.url),
       unitFiles: async () => (await import("../platform/systemd/unit-files.ts")).unitFiles,
     },
+    ask: async (question) => (await import("../operation/ask.ts")).askOnTerminal(process, question),
     notice: (sentence) => void process.stderr.write(`viv: ${plain(sentence)}\n`),
   }),
   flags: (command) => {

@@ -11,6 +11,7 @@ import { ancestorsOf } from "../platform/processes/proc-fs.ts";
 import { newNonce } from "../warden/question.ts";
 import type { WardenPorts } from "../warden/warden-host.ts";
 import type { TargetKind } from "../warden/warrant.ts";
+import { OUTBOX } from "./outbox-places.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -71,6 +72,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           import("../warden/notify-requester.ts"),
         ],
       );
+      const { requesterOutbox } = await import("./warden-outbox.ts");
       const [{ activityOn }, { timers }, { resolveTarget }, { reapClaims }, { usedOn }] =
         await Promise.all([
           import("../warden/suspects/tmux-sessions.ts"),
@@ -94,27 +96,32 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         },
         emit,
       );
+      const outbox = requesterOutbox({
+        ...{ folder: join(options.state, OUTBOX.warden), hook, webhook, cwd, env },
+        clock: machine.clock,
+        onError: (what) => emit({ kind: "trouble", what }),
+      });
       const warden = new Warden(
         config,
         {
           ...shared,
           suspects: suspectsFor({ machine, files, env, resolve, ask, socket }),
           newNonce: () => newNonce((below) => randomInt(below)),
-          notify: requesterNotifier({
-            inbox: join(options.state, "inbox"),
-            hook,
-            webhook,
-            cwd,
-            env,
-          }),
+          notify: requesterNotifier({ inbox: join(options.state, "inbox"), ...outbox }),
           reap: (receipt) => reapClaims(receipt, files.folder, open),
         },
         (event) => {
           emit(event);
-          if (event.kind === "up") rules.start(); // not before the pool has its folder
+          if (event.kind !== "up") return;
+          rules.start(); // not before the pool has its folder
+          outbox.start();
         },
       );
-      return { stop: () => warden.stop(), run: () => warden.run().finally(() => rules.stop()) };
+      const end = async () => {
+        await rules.stop();
+        await outbox.stop();
+      };
+      return { stop: () => warden.stop(), run: () => warden.run().finally(end) };
     },
   };
 }

@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Machine } from "../base/clock.ts";
@@ -6,6 +6,8 @@ import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import { followLogs } from "../engines/session-logs.ts";
 import type { GatePort } from "../gate/operations.ts";
+import { mergeSection } from "../merge/config.ts";
+import type { MergeContext } from "../merge/session.ts";
 import type { EnginePort } from "../overview/model-operations.ts";
 import { PIT_OFFER } from "../pit/fs/offer.ts";
 import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
@@ -15,9 +17,9 @@ import { stateFolder } from "../platform/files/state-files.ts";
 import { programsBeside, readEnd, readText, sizeOf } from "../platform/files/texts.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { ticksOfTree } from "../platform/processes/process-tree.ts";
-import { findProgram, probeProgram } from "../platform/processes/programs.ts";
+import { findProgram, probeProgram, whyNoInterpreter } from "../platform/processes/programs.ts";
 import { findLayout } from "../queue/fs/open-fs-run.ts";
-import type { WorkerHost } from "../work/host.ts";
+import type { RouteHost, WorkerHost } from "../work/host.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -70,11 +72,48 @@ function whyNotRun(program: string): string | null {
 
 /** Why a program, by its path or its name in PATH, cannot be started; null when it can. */
 export function whyNotInstalled(program: string, path: string | undefined): string | null {
-  if (findProgram(program, path) !== null) return whyNotRun(program);
+  const found = findProgram(program, path);
+  if (found !== null) return whyNotRun(program) ?? whyNoInterpreter(found, path);
   const isThere = program.includes("/") && existsSync(program);
+  if (isThere && statSync(program).isDirectory()) {
+    return `${program} is a folder; name a program in it`;
+  }
   const what = isThere ? `${program} is not executable` : `there is no program ${program}`;
   const where = program.includes("/") ? "" : " in PATH";
   return `${what}${where}; install it, or set binary to its path`;
+}
+
+/** With `auto` in [merge], the merge queue. */
+const mergeBeside: WorkerHost["beside"] = async (store, host, options) => {
+  const settings = options.config?.section(mergeSection);
+  if (!settings?.auto) return { stop: async () => {} };
+  const { config } = options;
+  const openPullRequests: MergeContext["openPullRequests"] = async (ids, tell) => {
+    const [{ openPullRequests: open }, { forgeHost }] = await Promise.all([
+      import("../merge/forge/open.ts"),
+      import("./forge-host.ts"),
+    ]);
+    await open({ store, host: forgeHost(host.env), config }, ids, { tell });
+  };
+  const { mergeBeside: beside } = await import("../merge/beside.ts");
+  return beside(store, host, options, settings, { openPullRequests });
+};
+
+/** What the check of a route asks of this machine. `sessions`: the folder of the engines' own files. */
+export function routeHost(env: Env, sessions = "/nowhere"): RouteHost {
+  return {
+    engine: (name) => engineIn(name, sessions),
+    readText,
+    whyNotInstalled: (program) => whyNotInstalled(program, env.PATH),
+    whyNotRun,
+    whyNoSandbox: async () =>
+      (await import("../platform/sandbox/sandbox.ts")).whyNoSandbox(env.PATH),
+    whyNoWorktree: async (...args) =>
+      (await import("../work/workspaces/open.ts")).whyNoWorktree(...args),
+    whyNotReady: async (...args) =>
+      (await import("../work/workspaces/check-needs.ts")).whyNotReady(...args),
+    env: { ...env }, // a snapshot: to look at the real one costs a call per variable
+  };
 }
 
 /** Processes, workspaces and sandboxes of this machine, for a worker on the run at `runDir`. */
@@ -88,7 +127,10 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const workspaces = {
     commit: () => import("../work/workspaces/commit.ts"),
     inspect: () => import("../work/workspaces/inspect.ts"),
+    onto: () => import("../work/workspaces/onto.ts"),
     open: () => import("../work/workspaces/open.ts"),
+    prepare: () => import("../work/workspaces/prepare.ts"),
+    use: () => import("../work/workspaces/use.ts"),
     remove: () => import("../work/workspaces/remove.ts"),
   };
   const root = join(runDir, "workspaces");
@@ -98,28 +140,31 @@ export async function workerHost(runDir: string, env: Env, cwd: string): Promise
   const pitArtifacts = async () =>
     (await import("../pit/waste-files.ts")).pitArtifactsIn(artifacts, join(runDir, "waste"));
   return {
+    ...routeHost(env, join(runDir, ".viv/sessions")),
     handlers: localHandlers(),
     artifacts: isPit ? await pitArtifacts() : artifactsIn(artifacts),
     sandboxed: async (argv, request) => (await sandbox()).sandboxedHere(argv, request, env.PATH),
     openWorkspace: async (request) => (await workspaces.open()).openWorkspace(request),
+    prepareWorkspace: async (request) => (await workspaces.prepare()).prepareWorkspace(request),
+    workspaceUse: async () => (await workspaces.use()).workspaceUseIn(root),
     commitWorkspace: async (...args) => (await workspaces.commit()).commitWorkspace(...args),
+    beginOf: async (...args) => (await import("../merge/begin-of.ts")).beginOf(...args),
+    unresolvedIn: async (path) => (await workspaces.onto()).unresolvedIn(path),
+    worktreeContent: async (id) => (await workspaces.inspect()).worktreeContent(root, id),
     listWorkspaces: async () => (await workspaces.inspect()).listWorkspaces(root),
-    removeWorkspace: async (id) =>
-      (await workspaces.remove()).removeWorkspace(root, id, join(artifacts, `${id}.patch`)),
+    removeWorkspace: async (id, landed, how) => {
+      const { removeWorkspace } = await workspaces.remove();
+      return removeWorkspace(root, id, join(artifacts, `${id}.patch`), landed, how);
+    },
+    landedAs: async (id) => (await import("../merge/facts.ts")).landedAs(runDir, id),
     accounts: await accountsHere(env, cwd),
     gate: (await gateHere(env, cwd)).machine,
-    engine: (name) => engineIn(name, join(runDir, ".viv/sessions")),
-    readText,
     readEnd,
     followLogs,
-    whyNotInstalled: (program) => whyNotInstalled(program, env.PATH),
-    whyNotRun,
     ticksOf: ticksOfTree,
     sizeOf,
     writeIfAbsent: createIfAbsentUnsynced,
-    beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : undefined,
-    whyNoSandbox: async () => (await sandbox()).whyNoSandbox(env.PATH),
-    env: { ...env }, // a snapshot: to look at the real one costs a call per variable
+    beside: isPit ? (await import("../pit/prove-results.ts")).proveBeside : mergeBeside,
     cwd,
   };
 }

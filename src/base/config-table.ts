@@ -10,16 +10,66 @@ export async function readToml<T>(
   text: string,
   file: string,
   read: (top: ConfigTable) => T,
+  onRead?: OnRead,
 ): Promise<T> {
   // Only here: most commands read no TOML and do not pay for the parser.
   const values = parseToml(await import("smol-toml"), text, file);
-  const notes: Notes = { places: placesOf(text), problems: [] };
-  const result = read(new ConfigTable(values, [], notes));
-  if (notes.problems.length === 0) return result;
-  const problems = notes.problems.sort((a, b) => a.line - b.line);
+  const { result, problems } = readTable(values, read, { places: placesOf(text), onRead });
+  if (problems.length === 0) return result;
   const message = problems.map((p) => `${file}:${p.line}: ${p.message}`).join("\n");
   throw new VivError("INVALID", message, { problems });
 }
+
+export interface ConfigProblem {
+  line: number;
+  message: string;
+}
+
+/** Reads what a parser made of a file: the result, and the mistakes by line. */
+export function readTable<T>(
+  values: Record<string, unknown>,
+  read: (top: ConfigTable) => T,
+  around: { places?: Place; onRead?: OnRead } = {},
+): { result: T; problems: ConfigProblem[] } {
+  const { places = { line: 1, inside: new Map() }, onRead } = around;
+  const notes: Notes = { places, problems: [], onRead };
+  const result = read(new ConfigTable(values, [], notes));
+  return { result, problems: notes.problems.sort((a, b) => a.line - b.line) };
+}
+
+/**
+ * How a key is read: its place in the file, and what may stand there. `any`: the reader checks it
+ * itself. The schema of viv.toml and `viv config show` are made of these.
+ */
+export interface KeyRead {
+  path: readonly string[];
+  /** As it is written; undefined: it is not there. */
+  value: unknown;
+  line: number;
+  kind: KeyKind;
+  choices?: readonly string[];
+  min?: number;
+  max?: number;
+}
+
+type KeyForm = Omit<KeyRead, "path" | "value" | "line">;
+
+type KeyKind =
+  | "any"
+  | "text"
+  | "texts"
+  | "command"
+  | "flag"
+  | "choice"
+  | "whole"
+  | "amount"
+  | "price"
+  | "duration"
+  | "size"
+  | "table"
+  /** A table of tables with names of the user's own. */
+  | "tables";
+type OnRead = (read: KeyRead) => void;
 
 export function parseToml(
   { parse, TomlError }: Pick<typeof import("smol-toml"), "parse" | "TomlError">,
@@ -37,7 +87,8 @@ export function parseToml(
 
 interface Notes {
   readonly places: Place;
-  readonly problems: { line: number; message: string }[];
+  readonly problems: ConfigProblem[];
+  readonly onRead?: OnRead;
 }
 
 /**
@@ -52,14 +103,23 @@ export class ConfigTable {
   readonly #asked = new Set<string>();
   readonly #tables = new Map<string, ConfigTable>();
 
-  constructor(values: Record<string, unknown>, path: readonly string[], notes: Notes) {
+  readonly #isItem: boolean;
+
+  constructor(
+    values: Record<string, unknown>,
+    path: readonly string[],
+    notes: Notes,
+    isItem = false,
+  ) {
     this.#values = values;
     this.#path = path;
     this.#notes = notes;
+    this.#isItem = isItem;
   }
 
-  /** As it is written in the file: `[handlers.implement]`. */
+  /** As it is written in the file: `[handlers.implement]`, and `[[notify]]` for one of a list. */
   get title(): string {
+    if (this.#isItem) return `[[${this.#path.slice(0, -1).join(".")}]]`;
     const keys = this.#path.map((key) => (/^[\w-]+$/.test(key) ? key : shown(key)));
     return `[${keys.join(".")}]`;
   }
@@ -70,7 +130,15 @@ export class ConfigTable {
 
   get(key: string): unknown {
     this.#asked.add(key);
+    this.#tell(key, { kind: "any" });
     return this.#peek(key);
+  }
+
+  #tell(key: string, how: KeyForm): void {
+    const { onRead, places } = this.#notes;
+    if (onRead === undefined) return;
+    const path = [...this.#path, key];
+    onRead({ path, value: this.#peek(key), line: lineOf(places, path), ...how });
   }
 
   has(key: string): boolean {
@@ -87,8 +155,9 @@ export class ConfigTable {
   }
 
   /** The same object each time, so that two rooms can read one table. */
-  table(key: string): ConfigTable | undefined {
+  table(key: string, kind: "table" | "tables" = "table"): ConfigTable | undefined {
     const values = this.get(key);
+    this.#tell(key, { kind });
     if (!isTable(values)) return undefined;
     const table =
       this.#tables.get(key) ?? new ConfigTable(values, [...this.#path, key], this.#notes);
@@ -107,7 +176,7 @@ export class ConfigTable {
 
   /** The tables in a table of tables, by name; `example` completes "must hold …". */
   tables(key: string, example: string): [name: string, table: ConfigTable][] {
-    const outer = this.table(key);
+    const outer = this.table(key, "tables");
     if (outer === undefined && this.has(key)) this.note([key], `${key} must hold ${example}`);
     return (outer?.keys ?? []).flatMap((name) => {
       const table = outer?.table(name);
@@ -115,6 +184,18 @@ export class ConfigTable {
       outer?.note([name], `${shown(name)} is not a table; ${outer.title} must hold ${example}`);
       return [];
     });
+  }
+
+  /** The tables of a list of tables, `[[key]]`. */
+  items(key: string): ConfigTable[] {
+    const list = this.get(key);
+    if (list === undefined) return [];
+    if (!Array.isArray(list) || !list.every(isTable)) {
+      this.note([key], `${key} must be a list of tables, each with the head [[${key}]]`);
+      return [];
+    }
+    const path = (i: number) => [...this.#path, key, String(i)];
+    return list.map((values, i) => new ConfigTable(values, path(i), this.#notes, true));
   }
 
   /** Notes a mistake at a key, at an item of its list, or at the table itself. */
@@ -158,11 +239,13 @@ export class ConfigTable {
   /** `what` completes "must be …". */
   #read<T>(
     key: string,
+    how: KeyForm,
     what: string,
     check: (value: unknown) => T | undefined,
-    choices: readonly string[] = [],
   ): T | undefined {
+    const { choices = [] } = how;
     const value = this.get(key);
+    this.#tell(key, how);
     if (value === undefined) return undefined;
     const checked = check(value);
     if (checked === undefined) this.note([key], `${key} must be ${what}`, nearest(value, choices));
@@ -170,7 +253,7 @@ export class ConfigTable {
   }
 
   text(key: string, what: string, isRight = isFilled): string | undefined {
-    const text = this.#read(key, what, (value) =>
+    const text = this.#read(key, { kind: "text" }, what, (value) =>
       typeof value === "string" && isRight(value) ? value : undefined,
     );
     if (!text?.includes("\0")) return text;
@@ -180,7 +263,8 @@ export class ConfigTable {
 
   /** A list of strings, which may be empty. */
   texts(key: string, what: string): string[] | undefined {
-    const list = this.#read(key, what, (value) => (Array.isArray(value) ? value : undefined));
+    const isList = (value: unknown) => (Array.isArray(value) ? value : undefined);
+    const list = this.#read(key, { kind: "texts" }, what, isList);
     const right = list?.filter((item: unknown, i): item is string => {
       if (typeof item !== "string") this.note([key, i], `${key} must be ${what}`);
       else if (item.includes("\0")) this.note([key, i], `${key} must not contain a NUL character`);
@@ -192,6 +276,7 @@ export class ConfigTable {
 
   /** A command and its arguments: one word, or a list. There is no shell to split a string. */
   command(key: string, example: string): string[] | undefined {
+    this.#tell(key, { kind: "command" });
     if (typeof this.get(key) === "string") {
       const path = this.text(key, "the path or the name of a command");
       if (path !== undefined && /\s/.test(path)) this.note([key], spaced(key, path));
@@ -205,55 +290,74 @@ export class ConfigTable {
   }
 
   flag(key: string, what = "true or false"): boolean | undefined {
-    return this.#read(key, what, (value) => (typeof value === "boolean" ? value : undefined));
+    const isFlag = (value: unknown) => (typeof value === "boolean" ? value : undefined);
+    return this.#read(key, { kind: "flag" }, what, isFlag);
   }
 
   choice<T extends string>(key: string, choices: readonly T[]): T | undefined {
     const quoted = choices.map((choice) => `"${choice}"`);
     const what = `${quoted.slice(0, -1).join(", ")} or ${quoted.at(-1)}`;
-    return this.#read(key, what, (value) => choices.find((one) => one === value), choices);
+    const how = { kind: "choice", choices } as const;
+    return this.#read(key, how, what, (value) => choices.find((one) => one === value));
   }
 
   whole(key: string, max = Number.POSITIVE_INFINITY, min = 1): number | undefined {
     const range = max === Number.POSITIVE_INFINITY ? `, at least ${min}` : ` from ${min} to ${max}`;
-    return this.#number(key, `a whole number${range}`, (value) => {
+    return this.#number(key, { kind: "whole", min, max }, `a whole number${range}`, (value) => {
       return Number.isSafeInteger(value) && value >= min && value <= max;
     });
   }
 
   /** More than zero, with or without a fraction. */
   amount(key: string): number | undefined {
-    return this.#number(key, "a number, more than zero", (value) => value > 0);
+    return this.#number(key, { kind: "amount" }, "a number, more than zero", (value) => value > 0);
   }
 
   /** Not less than zero: a model of one's own costs nothing. */
   price(key: string): number | undefined {
-    return this.#number(key, "a number, not less than zero", (value) => value >= 0);
+    return this.#number(
+      key,
+      { kind: "price" },
+      "a number, not less than zero",
+      (value) => value >= 0,
+    );
   }
 
-  #number(key: string, what: string, isRight: (value: number) => boolean): number | undefined {
-    return this.#read(key, what, (value) =>
+  #number(
+    key: string,
+    how: KeyForm,
+    what: string,
+    isRight: (value: number) => boolean,
+  ): number | undefined {
+    return this.#read(key, how, what, (value) =>
       typeof value === "number" && Number.isFinite(value) && isRight(value) ? value : undefined,
     );
   }
 
   /** In milliseconds; a number is seconds, as bare digits are. */
   duration(key: string, mayBeZero = false): number | undefined {
-    return this.#measure(key, parseDuration, 'a duration like "90s" or "10m"', mayBeZero);
+    return this.#measure(
+      key,
+      "duration",
+      parseDuration,
+      'a duration like "90s" or "10m"',
+      mayBeZero,
+    );
   }
 
   /** In bytes, never zero. */
   size(key: string): number | undefined {
-    return this.#measure(key, parseSize, 'a size like "10MB", or a number of bytes', false);
+    return this.#measure(key, "size", parseSize, 'a size like "10MB", or a number of bytes', false);
   }
 
   #measure(
     key: string,
+    kind: "duration" | "size",
     parse: (text: string, what: string) => number,
     what: string,
     mayBeZero: boolean,
   ): number | undefined {
-    const text = this.#read(key, what, (value) =>
+    const text = this.#read(key, { kind }, what, (value) =>
       typeof value === "string" || typeof value === "number" ? String(value) : undefined,
     );
     if (text === undefined) return undefined;

@@ -13,6 +13,7 @@ export const ERROR_CODES = [
   "TASK_EXISTS", // the id is taken, in the state named in details.state
   "DEPENDENCY_CYCLE",
   "WRONG_STATE", // the transition is not allowed from the state the task is in
+  "UNPROVEN", // it would be done without the proof that it asks for
   "CLAIM_LOST", // this claim is no longer the current one
   "WORKER_TAKEN", // a live worker holds this name
   "DISK_FULL",
@@ -37,6 +38,7 @@ export const EXIT_STATUS: Record<ErrorCode, number> = {
   TASK_EXISTS: 4,
   DEPENDENCY_CYCLE: 4,
   WRONG_STATE: 4,
+  UNPROVEN: 4,
   CLAIM_LOST: 4,
   WORKER_TAKEN: 4,
   RUN_INVALID: 5,

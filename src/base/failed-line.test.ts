@@ -265,6 +265,10 @@ FAIL	example.com/x	0.002s
     text: "gcc -c a.c\ncc1: fatal error: a.c: No such file or directory\ncompilation terminated.\nmake: *** [Makefile:2: all] Error 1\n",
     line: "cc1: fatal error: a.c: No such file or directory",
   },
+  "npm, a package that cannot be had": {
+    text: "npm warn old\nnpm error code EROFS\nnpm error syscall open\nnpm error rofs Invalid response body\nnpm error A complete log of this run can be found in: /root/.npm/_logs/1.log\n",
+    line: "npm error code EROFS",
+  },
   "npm without the script": {
     text: 'npm error Missing script: "lint"\nnpm error\nnpm error To see a list of scripts, run:\nnpm error   npm run\nnpm error A complete log of this run can be found in: /root/.npm/_logs/1.log\n',
     line: 'npm error Missing script: "lint"',

@@ -76,6 +76,7 @@ const FAILURES = [
     /^npm (ERR!|error) Missing script: /,
     /^No test(s| files| suites)? found\b/i,
   ],
+  [/^npm (ERR!|error) code (?!ELIFECYCLE)E\w+$/],
 ];
 
 /** The last lines that say something about a failure, without passing checks and totals. */

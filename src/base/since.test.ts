@@ -12,8 +12,29 @@ test.each([
   ["now", "2026-11-15T08:00:00.000Z"],
 ])("since %j is %s", (text, at) => expect(parseSince(text, NOW)).toBe(at));
 
+/** In the zone of the machine that tests run on. */
+const localTime = (iso: string) => new Date(iso).toTimeString().slice(0, 5);
+
+test.each(["22:00", "00:00", "7:05", "07:59", "23:59"])(
+  "since %s: the last time that a clock here showed it",
+  (text) => {
+    const at = parseSince(text, NOW);
+    expect(localTime(at)).toBe(text.padStart(5, "0"));
+    const ago = NOW - Date.parse(at);
+    expect(ago).toBeGreaterThanOrEqual(0);
+    expect(ago).toBeLessThan(25 * 3_600_000); // the longest day of a year
+  },
+);
+
+test("since the present minute: now, and not yesterday", () => {
+  expect(parseSince(localTime(new Date(NOW).toISOString()), NOW)).toBe(new Date(NOW).toISOString());
+});
+
 test.each([
   "",
+  "24:00",
+  "22:60",
+  "22:00:00",
   "2026",
   "yesterday",
   "2 hours",

@@ -17,6 +17,17 @@ export function indentedLines(text: string, count: number): string[] {
   );
 }
 
+/** Text of others on one line: without control characters and invisible ones, cut to `most`. */
+export function oneLine(text: string, most: number): string {
+  return cut(text.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim(), most);
+}
+
+/** At most so many UTF-16 units, without half a character at the end. */
+export function cut(text: string, most: number): string {
+  if (text.length <= most) return text;
+  return `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, "")}…`;
+}
+
 /** With a full stop, unless it ends with a question or has one. */
 export function sentence(text: string): string {
   return /[.?!…]$/.test(text) ? text : `${text}.`;

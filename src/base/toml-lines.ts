@@ -41,6 +41,8 @@ function put(from: Place, keys: readonly string[], line: number): Place {
 
 class Scanner {
   readonly #text: string;
+  /** Of each list of tables. */
+  readonly #lengths = new Map<Place, number>();
   #at = 0;
   #line = 1;
   #counted = 0;
@@ -58,11 +60,30 @@ class Scanner {
         continue;
       }
       const line = this.#lineHere();
-      this.#skip(/\[+/y);
-      table = put(root, this.#keys(), line);
+      const isItem = this.#skip(/\[+/y).length > 1;
+      table = this.#header(root, this.#keys(), isItem, line);
       this.#skip(/\]+/y);
     }
     return root;
+  }
+
+  /** `[[a]]` is the next item of a list; `[a.b]` after it belongs to the last one. */
+  #header(root: Place, keys: readonly string[], isItem: boolean, line: number): Place {
+    const path: string[] = [];
+    let place: Place | undefined = root;
+    for (const [i, key] of keys.entries()) {
+      path.push(key);
+      place = place?.inside.get(key);
+      const items = place && this.#lengths.get(place);
+      if (items === undefined || i === keys.length - 1) continue;
+      path.push(String(items - 1));
+      place = place?.inside.get(String(items - 1));
+    }
+    if (!isItem) return put(root, path, line);
+    const list = put(root, path, place?.line ?? line);
+    const count = this.#lengths.get(list) ?? 0;
+    this.#lengths.set(list, count + 1);
+    return put(list, [String(count)], line);
   }
 
   #pair(table: Place): void {

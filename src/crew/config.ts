@@ -16,7 +16,7 @@ export interface CrewSettings {
   origins?: string[];
 }
 
-const KEYS = ["stagger", "grace", "max_concurrent", "state", "port", "origins"];
+export const CREW_KEYS = ["stagger", "grace", "max_concurrent", "state", "port", "origins"];
 
 export const AN_ORIGIN = "an origin, like https://news.example: no path, no *";
 
@@ -56,7 +56,7 @@ export function settingsFrom(
       const isPath = typeof value === "string" && value.trim() !== "" && !value.includes("\0");
       settings.state = read(isPath ? value : undefined, "the path of a directory");
     } else {
-      const meant = nearest(name, KEYS);
+      const meant = nearest(name, CREW_KEYS);
       const hint = meant ? `did you mean ${meant}?` : "a member is a table, like [crew.moss].";
       warn(key, `unknown key ${shown(key)} in [crew]; ${hint}`);
     }

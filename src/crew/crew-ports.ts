@@ -115,7 +115,14 @@ export type RunEnd =
   | { kind: "held"; note: string; until: number | null; usd: number | null };
 
 export type CrewEvent =
-  | { kind: "up"; pid: number; manifest: string; members: string[]; port?: number }
+  | {
+      kind: "up";
+      pid: number;
+      manifest: string;
+      state: string;
+      members: string[];
+      port?: number;
+    }
   | { kind: "log"; text: string }
   | { kind: "leftover"; name: string; pid: number; survivors: number[] }
   | { kind: "next"; name: string; after_ms: number; why: string }

@@ -141,7 +141,8 @@ export class Crew {
     this.#since = new Date(host.machine.clock.now()).toISOString();
     this.#writeCrew();
     const { pid } = host.machine.self();
-    host.emit({ kind: "up", pid, manifest, members: [...this.#entries.keys()], port });
+    const members = [...this.#entries.keys()];
+    host.emit({ kind: "up", pid, manifest, state: host.files.folder, members, port });
     for (const member of this.#entries.values()) this.#add(member).start(this.#settings);
     this.#gateFile?.write();
     this.#unwatch = host.watch(() => this.#look());

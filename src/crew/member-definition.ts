@@ -36,7 +36,7 @@ export interface Member {
 export const MODES = ["plan", "edit"] as const;
 export const DEFAULT_INTERVAL_MS = 3_600_000;
 
-const FIELDS = [
+export const MEMBER_FIELDS = [
   ...["DEF", "INTERVAL", "LIFECYCLE", "ENGINE", "MODEL", "COMMAND", "MODE", "WORKDIR", "RUN-IF"],
   ...["BUDGET-USD-DAY", "PRIORITY", "CONTINUOUS"],
 ];
@@ -164,9 +164,9 @@ function fieldsOf(raw: RawMember, warn: Warn): Map<string, RawField> {
   for (const field of raw.fields) {
     const name = field.name.toUpperCase().replaceAll("_", "-");
     if (OF_ORG.includes(name)) continue;
-    if (!FIELDS.includes(name)) {
-      const meant = nearest(name, FIELDS);
-      const hint = meant ? `did you mean ${meant}?` : `there are ${FIELDS.join(" ")}.`;
+    if (!MEMBER_FIELDS.includes(name)) {
+      const meant = nearest(name, MEMBER_FIELDS);
+      const hint = meant ? `did you mean ${meant}?` : `there are ${MEMBER_FIELDS.join(" ")}.`;
       warn(field.line, `${raw.name}: unknown property ${shown(field.name)}; ${hint}`);
     } else if (fields.has(name)) {
       warn(field.line, `${raw.name}: a second ${field.shown} is ignored.`);

@@ -23,7 +23,7 @@ export function workerArgv(
     ...[...viv, "work", `--run=${pit}`, `--worker-id=${agent.name}`],
     ...(takes === null ? [] : [`--types=${takes.join(",")}`]),
     ...(handler === undefined ? [] : [`--handler=${handler}`]),
-    ...(drain ? ["--drain"] : []),
+    ...(drain ? ["--drain", "--exit-zero"] : []),
     ...["--until-stdin-closes", "--json"],
   ];
 }

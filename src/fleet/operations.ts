@@ -17,7 +17,8 @@ import { lingeringPid, upService } from "./up-service.ts";
 
 export const upInput = z.strictObject({
   config: text("agents file (default: ./agents.toml)"),
-  drain: flag("exit when nothing is left to do"),
+  drain: flag("exit when nothing is left to do; with 1 if a task failed meanwhile"),
+  exit_zero: flag("exit with 0 also if a task failed (--drain)"),
 });
 
 type UpInput = z.output<typeof upInput>;

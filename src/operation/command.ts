@@ -55,7 +55,7 @@ export interface Command {
   // biome-ignore lint/suspicious/noExplicitAny: as above
   json?: (output: any) => string;
   // biome-ignore lint/suspicious/noExplicitAny: as above
-  exit?: (output: any, io: Io) => number;
+  exit?: (output: any, io: Io, input: Values) => number;
   /** The bytes that come with the request, when they are not standard input. */
   inputFrom?: (input: Values, io: Io) => AsyncIterable<Uint8Array | string>;
   /** Of a stream. */
@@ -67,6 +67,10 @@ export interface Command {
   durabilityFor?: (input: Values) => "safe" | "fast" | undefined;
   /** When the run is somewhere else than --run says (init). */
   runFrom?: (input: Values, run: string | undefined) => string | undefined;
+  /** Questions before the operation; the inputs with the answers. */
+  ask?: (input: Values, io: Io) => Promise<Values>;
+  /** It reads viv.toml by itself, which may have mistakes. */
+  readsConfig?: boolean;
   after?: (output: unknown, input: Values, io: Io) => void;
 }
 

@@ -5,6 +5,7 @@ import { isVivError } from "../base/errors.ts";
 import { commands as overviewCommands } from "../overview/cli.ts";
 import { commands as claimsCommands } from "../queue/cli/claims.ts";
 import { commands as tasksCommands } from "../queue/cli/tasks.ts";
+import { commands as endCommands } from "../work/cli-end.ts";
 import type { Command } from "./command.ts";
 import { flagsOf, GLOBAL_FLAGS, parseFlags } from "./flags.ts";
 
@@ -13,7 +14,7 @@ const cancel = tasksCommands.cancel;
 const enqueue = tasksCommands.enqueue;
 const logs = tasksCommands.logs;
 const claim = claimsCommands.claim;
-const complete = claimsCommands.complete;
+const complete = endCommands.complete;
 
 const parse = async (command: Command, ...args: string[]) =>
   (await parseFlags("it", command, args)).values;

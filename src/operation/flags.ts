@@ -147,7 +147,7 @@ const PLACEHOLDERS: Record<string, readonly string[]> = {
   NAME: ["worker", "agent", "by"],
   PATH: ["handler", "socket"],
   DIR: ["state-dir", "crew", "workdir", "unit-dir"],
-  FILE: ["config", "board", "lifecycle"],
+  FILE: ["config", "board", "lifecycle", "html"],
   "FILE,…": ["watch"],
   "ID,…": ["depends-on"],
   "TYPE,…": ["types"],

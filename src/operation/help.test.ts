@@ -113,7 +113,7 @@ describe.each(CATALOG.commands.map(({ name, load }) => [name, load] as const))(
       const usage = text.split("\n")[2] ?? "";
       expect(usage).toMatch(
         new RegExp(
-          `^  viv ${name}( \\[?([A-Z]+|[a-z]+(\\|[a-z]+)+)( …)?\\]?)*( --[a-z-]+ [A-Z]+)* \\[flags\\]$`,
+          `^  viv ${name}( \\[?([A-Z]+|[a-z]+(\\|[a-z]+)+)( …)?\\]?)*( --[a-z-]+ ([A-Z]+|[a-z]+(\\|[a-z]+)+))* \\[flags\\]$`,
         ),
       );
     });

@@ -15,8 +15,8 @@ export function definePort<T>(name: string): Port<T> {
   return { name };
 }
 
-/** The run that is meant here, for operations that need one only sometimes. */
-export const runPathPort = definePort<string>("run path");
+/** The run that is meant here and what says so, for operations that need one only sometimes. */
+export const runPlacePort = definePort<{ path: string; from: string }>("run place");
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

@@ -2,14 +2,18 @@ import type * as z from "zod/mini";
 import { formatCount, formatUsd } from "../base/amount.ts";
 import { formatDuration, formatTook } from "../base/duration.ts";
 import { isRecord } from "../base/json.ts";
+import { formatSize } from "../base/size.ts";
 import { counted, indentedLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
+import type { LandingFact } from "../merge/facts.ts";
 import type { Command } from "../operation/command.ts";
 import { type Cell, clip, plain, prose, type Term, table } from "../operation/term.ts";
 import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
-import type { Counts } from "../queue/store.ts";
+import { pauseLine } from "../queue/pause-line.ts";
+import type { Counts, Pause } from "../queue/store.ts";
+import { paintLanding } from "./landed.ts";
 import { ls, show, status, tree, type WatchEvent, watch } from "./operations.ts";
 
 const lsCommand: Command = {
@@ -18,17 +22,21 @@ const lsCommand: Command = {
     ["viv ls", "active tasks, the oldest first; then failed and done, the newest first"],
     ["viv ls --state done --limit 10", "the ten that were done last"],
     ["viv ls --state failed,review", "tasks that need a person"],
+    ["viv ls --not-landed", "done tasks whose work is not in its target branch yet"],
     ["viv ls --state pending --types audit --limit 500 --json", ""],
   ],
   human: (output: z.output<typeof ls.output>, term, io) => {
     const lines = headLines(output, term, io.now());
     if (output.tasks.length > 0) {
+      const hasLanding = output.tasks.some(({ landing }) => landing !== undefined);
       const rows = output.tasks.map((task) => [
         paintState(task.state, term),
+        ...(hasLanding ? [paintLanding(task.landing, term)] : []),
         task.id,
         plain(task.type ?? "?"),
         task.priority && task.priority !== "normal" ? task.priority : "",
         `${formatDuration(io.now() - Date.parse(task.since))}${task.worker ? ` by ${task.worker}` : ""}`,
+        task.unproven ? prose(`unproven: ${task.unproven}`) : "",
       ]);
       lines.push("", table(rows, term));
       if (output.more !== 0) {
@@ -44,12 +52,13 @@ interface Head {
   run_id: string;
   run_dir: string;
   counts: Counts;
+  paused?: Pause;
   closed_accounts?: AccountState[];
 }
 
 /** The run, its counts, and a line for each closed account. */
 function headLines(
-  { run_id, run_dir, counts, closed_accounts = [] }: Head,
+  { run_id, run_dir, counts, paused, closed_accounts = [] }: Head,
   term: Term,
   now: number,
 ): string[] {
@@ -62,6 +71,7 @@ function headLines(
   return [
     `${color.bold(plain(run_id))}  ${color.dim(run_dir)}`,
     countLine(counts, term),
+    ...(paused ? [color.yellow(plain(pauseLine(paused, now)))] : []),
     ...closed,
   ];
 }
@@ -83,12 +93,15 @@ const showCommand: Command = {
       `${color.bold(output.id)}  ${paintState(output.state, term)}${by} ${color.dim(`since ${output.since}`)}`,
     ];
     if (output.reason) lines.push(color.red(plain(output.reason)));
+    if (output.unproven) lines.push(color.red(`unproven: ${plain(output.unproven)}`));
+    lines.push(...approvedUnproven(output.ledger).map((line) => color.red(line)));
     if (output.task)
       lines.push(table(fields(output.task), term), "payload", indented(output.task.payload));
     if (output.history.length > 0) {
       lines.push("", color.bold("Attempts"), ...output.history.map((h) => historyLine(h, term)));
     }
     if (output.proof) lines.push("", color.bold("Proof"), ...proofLines(output.proof, term));
+    if (output.landing) lines.push("", color.bold("Landing"), landingTable(output.landing, term));
     if (output.ledger.length > 0) {
       // `viv logs` shows the steps.
       const events = output.ledger.filter(({ event }) => event !== "step");
@@ -97,6 +110,14 @@ const showCommand: Command = {
     return lines.join("\n");
   },
 };
+
+/** Approvals of work without a valid proof. */
+function approvedUnproven(ledger: readonly Record<string, unknown>[]): string[] {
+  return ledger.flatMap(({ event, unproven, by = "someone" }) => {
+    if (event !== "approved" || unproven === undefined) return [];
+    return [`approved without proof by ${plain(String(by))}: ${plain(String(unproven))}`];
+  });
+}
 
 function fields(task: Record<string, unknown>): string[][] {
   const keys = [...SHOWN_FIRST, ...Object.keys(task).filter((key) => !SHOWN_FIRST.includes(key))];
@@ -147,6 +168,24 @@ function proofLines(proof: Proof, { color }: Term): string[] {
   ];
 }
 
+function landingTable(fact: LandingFact, term: Term): string {
+  const { code, text, command, branch, base, head, changed, uncommitted, reworks, evidence } = fact;
+  const { color } = term;
+  const paint = code === "landed" ? color.green : code === "no_changes" ? color.dim : color.yellow;
+  const size =
+    changed && `${counted(changed.files, "file")}, +${changed.insertions} -${changed.deletions}`;
+  const rows: [string, string | null | undefined][] = [
+    ["branch", head === null ? `${branch} (gone)` : `${branch} at ${head.slice(0, 10)}`],
+    ["base", base.slice(0, 10)],
+    ["changed", size && `${size}${uncommitted ? ", uncommitted changes included" : ""}`],
+    ["reworks", reworks > 0 ? String(reworks) : null],
+    ["evidence", evidence],
+  ];
+  const shown = rows.flatMap(([key, value]) => (value ? [[`  ${key}`, plain(value)]] : []));
+  const next = command ? [`  ${color.cyan(plain(command))}`] : [];
+  return [`  ${paint(plain(text))}`, ...next, table(shown, term)].join("\n");
+}
+
 function ledgerLine(line: Record<string, unknown>, { color }: Term): string {
   const { at, event, task: _, token: __, type: ___, ...rest } = line;
   const details = Object.entries(rest).map(([key, value]) => `${plain(key)}=${text(value)}`);
@@ -176,10 +215,11 @@ function drawn(root: Node, term: Term): string[] {
   const lines: string[] = [];
   const open = [{ node: root, first: "", rest: "" }];
   for (let top = open.pop(); top !== undefined; top = open.pop()) {
-    const { id, type, state, children } = top.node;
+    const { id, type, state, landing, children } = top.node;
     const kind = type === null ? "" : term.color.dim(` (${plain(type)})`);
     const painted = state === null ? term.color.dim("gone") : paintState(state, term);
-    lines.push(`${top.first}${id}${kind} ${painted}`);
+    const way = landing === undefined ? "" : `, ${paintLanding(landing, term)}`;
+    lines.push(`${top.first}${id}${kind} ${painted}${way}`);
     const below = children.map((node, i) => {
       const isLast = i === children.length - 1;
       return {
@@ -208,6 +248,12 @@ const statusCommand: Command = {
   ],
   human: (output: z.output<typeof status.output>, term, io) => {
     const lines = headLines(output, term, io.now());
+    for (const why of output.held_workspaces ?? []) lines.push(term.color.yellow(plain(why)));
+    const { bytes = 0, limit } = output.workspaces ?? {};
+    if (bytes > 0) {
+      const of = limit === undefined ? "" : ` of ${formatSize(limit)}`;
+      lines.push(term.color.dim(`workspaces take ${formatSize(bytes)}${of}`));
+    }
     const checkpoint = (output.status?.checkpoint ?? {}) as Record<string, unknown>;
     const keys = CHECKPOINT.filter((key) => checkpoint[key]);
     const rows = keys.map((key) => {

@@ -63,14 +63,21 @@ const COLUMNS: readonly { title: string; of: (sum: Spending) => string }[] = [
   { title: "to cache", of: ({ tokens }) => shortCount(tokens.cache_write) },
   { title: "attempts", of: ({ attempts }) => formatCount(attempts) },
   { title: "proven", of: ({ proven }) => formatCount(proven) },
-  { title: "$/proven", of: perProven },
+  { title: "$/proven", of: (sum) => perTask(sum, sum.usd_per_proven) },
+  { title: "landed", of: ({ landed }) => formatCount(landed) },
+  { title: "$/landed", of: (sum) => perTask(sum, sum.usd_per_landed) },
 ];
 
-function tableOf({ rows, total, by }: Output, term: Term): string {
+/** Columns that say nothing where nothing is to be said. */
+const OPTIONAL: Record<string, (total: Spending) => boolean> = {
   // Only some vendors report writes to their cache.
-  const columns = COLUMNS.filter(
-    ({ title }) => title !== "to cache" || total.tokens.cache_write > 0,
-  );
+  "to cache": ({ tokens }) => tokens.cache_write > 0,
+  landed: ({ landed }) => landed > 0,
+  "$/landed": ({ landed }) => landed > 0,
+};
+
+function tableOf({ rows, total, by }: Output, term: Term): string {
+  const columns = COLUMNS.filter(({ title }) => OPTIONAL[title]?.(total) ?? true);
   const cells = [
     [by, ...columns.map(({ title }) => title)],
     ...rows.map((row) => [nameOf(row.key, by), ...columns.map(({ of }) => of(row))]),
@@ -96,9 +103,9 @@ function dollars({ usd, unpriced_tokens }: Spending): string {
   return usd === 0 ? "no price" : `${formatUsd(usd)}+`;
 }
 
-function perProven({ usd_per_proven, usd, unpriced_tokens }: Spending): string {
-  if (usd_per_proven === null || (usd === 0 && unpriced_tokens > 0)) return "-";
-  return `${formatUsd(usd_per_proven)}${unpriced_tokens > 0 ? "+" : ""}`;
+function perTask({ usd, unpriced_tokens }: Spending, each: number | null): string {
+  if (each === null || (usd === 0 && unpriced_tokens > 0)) return "-";
+  return `${formatUsd(each)}${unpriced_tokens > 0 ? "+" : ""}`;
 }
 
 function partsOf(total: Spending, by: Output["by"], { color }: Term): string[] {

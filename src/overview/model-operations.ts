@@ -41,6 +41,9 @@ const spending = z.object({
   attempts: z.number(),
   proven: z.number(),
   usd_per_proven: z.nullable(z.number()),
+  /** Of the proven tasks, those whose work is in its target branch. */
+  landed: z.number(),
+  usd_per_landed: z.nullable(z.number()),
 });
 
 const unasked = z.object({
@@ -51,13 +54,15 @@ const unasked = z.object({
 });
 type Unasked = z.output<typeof unasked>;
 
+export const SINCE = "start of the period: 2h, 7d, 22:00, 2026-11-15 or a time";
+
 export const costs = defineRunOperation({
   name: "costs",
-  summary: "usage of model runs: dollars, tokens, dollars per proven task",
+  summary: "usage of model runs: dollars, tokens, dollars per proven and per landed task",
   access: "read",
   input: z.strictObject({
     by: z.optional(z.enum(DIMENSIONS).check(z.describe("group rows by (default: type)"))),
-    since: text("start of the period: 2h, 7d, 2026-11-15 or a time"),
+    since: text(SINCE),
     limit: count("at most this many (default: 50 rows)"),
   }),
   output: z.object({
@@ -76,7 +81,7 @@ export const costs = defineRunOperation({
   }),
   async run({ store, now }, { by = "type", since: wanted, limit = 50 }) {
     const since = wanted === undefined ? null : parseSince(wanted, now());
-    const tally = new LedgerTotals([by]);
+    const tally = new LedgerTotals([by], { landed: true });
     const unasked = new Map<string, Unasked>();
     let unreadable = 0;
     let hasReserved = false;
@@ -151,6 +156,8 @@ function shape(sum: Spending): z.output<typeof spending> {
     attempts: sum.attempts,
     proven: sum.proven,
     usd_per_proven: sum.proven === 0 ? null : usd / sum.proven,
+    landed: sum.landed,
+    usd_per_landed: sum.landed === 0 ? null : usd / sum.landed,
   };
 }
 

@@ -5,16 +5,28 @@ import { isName } from "../base/names.ts";
 import { parseUserObject } from "../base/user-json.ts";
 import { accountState } from "../engines/accounts/account.ts";
 import { type AccountsInUse, accountsInUse, closedAccounts } from "../engines/accounts/accounts.ts";
+import type { LandingFact } from "../merge/facts.ts";
+import { LANDING_STATES, type LandingState } from "../merge/landing.ts";
 import { flag, list, text } from "../operation/fields.ts";
 import type { Nothing } from "../operation/operation.ts";
 import type { Proof } from "../queue/attempt.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../queue/operation.ts";
-import { anyState, counts, historyRecord, taskFile, taskState } from "../queue/schemas.ts";
-import { TASK_STATES, type TaskState } from "../queue/states.ts";
-import type { Change, Counts, Store, TaskSummary } from "../queue/store.ts";
+import {
+  anyState,
+  counts,
+  countsInWords,
+  historyRecord,
+  pause,
+  taskFile,
+  taskWord,
+} from "../queue/schemas.ts";
+import { TASK_STATES, type TaskWord, wordOf } from "../queue/states.ts";
+import type { Change, Counts, ListQuery, Pause, Store, TaskSummary } from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
+import { doneWhenOf, whyUnprovenNow } from "../work/asked-proof.ts";
 import { isLeft } from "../work/drained.ts";
-import { WORK_SITE } from "../work/host.ts";
+import { WORK_SITE, workspaceUsePort } from "../work/host.ts";
+import { landingsIn } from "./landed.ts";
 
 export const taskId = z.string().check(z.describe("id of the task"));
 
@@ -24,7 +36,7 @@ export const ls = defineRunOperation({
   access: "read",
   input: z.strictObject({
     state: z.optional(
-      z.array(taskState).check(z.describe("only tasks in these states (in this order)")),
+      z.array(taskWord).check(z.describe("only tasks in these states (in this order)")),
     ),
     types: list("only tasks of these types"),
     limit: z.optional(
@@ -37,48 +49,98 @@ export const ls = defineRunOperation({
           ),
         ),
     ),
+    landed: flag("only done tasks whose work is in its target branch"),
+    not_landed: flag("only done tasks whose work is on a branch and not in its target"),
   }),
   output: z.object({
     run_id: z.string(),
     run_dir: z.string(),
     counts,
+    paused: z.optional(pause),
     tasks: z.array(
       z.object({
         id: z.string(),
         type: z.nullable(z.string()),
-        state: taskState,
+        state: taskWord,
         worker: z.optional(z.string()),
         since: z.string(),
         priority: z.optional(z.string()),
         account_closed_until: z.optional(z.nullable(z.string())),
+        landing: z.optional(z.enum(LANDING_STATES)),
+        /** Why its work is not proven. */
+        unproven: z.optional(z.string()),
       }),
     ),
     closed_accounts: z.optional(z.array(accountState)),
     more: z.nullable(z.number()),
   }),
-  async run(context, { state, types, limit = 50 }) {
+  async run(context, { state, types, limit = 50, landed, not_landed }) {
     const { store } = context;
     const active = TASK_STATES.filter((s) => s !== "done" && s !== "failed");
-    const states = [...new Set<TaskState>(state ?? [...active.reverse(), "failed", "done"])];
+    const ended = ["failed", "cancelled", "done"] as const;
+    const isAsked = landed === true || not_landed === true;
+    if (landed && not_landed) {
+      throw new VivError("INVALID", "choose one of --landed and --not-landed.");
+    }
+    if (isAsked && state?.some((one) => one !== "done")) {
+      throw new VivError("INVALID", "only done tasks land; leave --state out.");
+    }
+    const wanted = isAsked ? (["done"] as const) : state;
+    const words = [...new Set<TaskWord>(wanted ?? [...active.reverse(), ...ended])];
+    const landings = await landingsIn(store, isAsked);
+    const isWanted = (id: string) =>
+      !isAsked ||
+      (landed ? landings?.stateOf(id) === "landed" : landings?.isNotLanded(id) === true);
     const tasks: TaskSummary[] = [];
-    for await (const task of store.list({ states, limit, types, sorted: true })) tasks.push(task);
-    tasks.sort((a, b) => states.indexOf(a.state) - states.indexOf(b.state) || rank(a) - rank(b));
-    const counts = await store.counts();
-    const all = states.reduce((sum, s) => sum + counts[s], 0);
+    const { config } = context.here;
+    const asksProof = (type: string) => doneWhenOf(config, { type, task: null }) !== undefined;
+    for (const word of words) {
+      const left = limit - tasks.length;
+      if (left <= 0) break;
+      const most = isAsked ? undefined : left;
+      const query = { types, sorted: true, asksProof, limit: most, ...lying(word) };
+      for await (const task of store.list(query)) {
+        if (tasks.length >= limit) break;
+        if (isWanted(task.id)) tasks.push(task);
+      }
+    }
+    const place = (task: TaskSummary) => words.indexOf(wordOf(task));
+    tasks.sort((a, b) => place(a) - place(b) || rank(a) - rank(b));
+    const counts = countsInWords(await store.counts());
+    const all = words.reduce((sum, word) => sum + counts[word], 0);
     const isFull = tasks.length >= limit;
-    // Null with a filter by type: only opening every file would give the number.
-    const more = !isFull ? 0 : types ? null : Math.max(0, all - tasks.length);
+    // Null with a filter: only opening every file would give the number.
+    const more = !isFull ? 0 : types || isAsked ? null : Math.max(0, all - tasks.length);
     const accounts = await accountsInUse(context);
     return {
       run_id: store.runId,
       run_dir: store.location,
       counts,
-      tasks: tasks.map((task) => ({ ...task, ...closedUntil(task, accounts) })),
+      ...pausedBy(await store.paused()),
+      tasks: tasks.map(({ cancelled, ...task }) => ({
+        ...task,
+        state: wordOf({ state: task.state, cancelled }),
+        ...closedUntil(task, accounts),
+        landing: landings?.stateOf(task.id),
+      })),
       ...closedAccounts(accounts),
       more,
     };
   },
 });
+
+/** Where tasks of that word lie. */
+function lying(word: TaskWord): Pick<ListQuery, "states" | "cancelled"> {
+  if (word === "cancelled" || word === "failed") {
+    return { states: ["failed"], cancelled: word === "cancelled" };
+  }
+  return { states: [word] };
+}
+
+/** Only while it is. */
+function pausedBy(paused: Pause | null): { paused?: Pause } {
+  return paused === null ? {} : { paused };
+}
 
 /** As the queue gives out the tasks that are shown. */
 function rank({ state, priority }: TaskSummary): number {
@@ -116,16 +178,26 @@ export const show = defineRunOperation({
     history: z.array(historyRecord),
     ledger: z.array(taskFile),
     proof: z.optional(taskFile as never as z.ZodMiniType<Proof>),
+    landing: z.optional(taskFile as never as z.ZodMiniType<LandingFact>),
+    /** Why its work is not proven. */
+    unproven: z.optional(z.string()),
   }),
-  async run({ store }, { id }) {
+  async run(context, { id }) {
+    const { store } = context;
     const view = await store.show(id);
     if (view === null) throw noSuchTask(id);
     const ledger: Record<string, unknown>[] = [];
     const created = view.task?.created_at;
     const since = typeof created === "string" ? created.slice(0, 10) : undefined;
     for await (const line of store.ledger({ task: id, since })) ledger.push(line);
+    const { cancelled, ...rest } = view;
+    const state = wordOf({ state: view.state, cancelled });
     const task = view.task && taskJson(view.task);
-    return { ...view, task, ledger, proof: (await store.proof(id)) ?? undefined };
+    const { landingOf } = await import("../merge/facts.ts");
+    const landing = (await landingOf(store, view)) ?? undefined;
+    const unproven = (await whyUnprovenNow(context, view)) ?? undefined;
+    const proof = (await store.proof(id)) ?? undefined;
+    return { ...rest, state, task, ledger, proof, unproven, landing };
   },
 });
 
@@ -137,6 +209,7 @@ interface Node {
   id: string;
   type: string | null;
   state: z.output<typeof anyState> | null;
+  landing?: LandingState;
   children: Node[];
 }
 
@@ -144,6 +217,7 @@ const node: z.ZodMiniType<Node> = z.object({
   id: z.string(),
   type: z.nullable(z.string()),
   state: z.nullable(anyState),
+  landing: z.optional(z.enum(LANDING_STATES)),
   children: z.array(z.lazy(() => node)),
 });
 
@@ -166,6 +240,7 @@ export const tree = defineRunOperation({
     }
     const members = id === undefined ? [...childrenOf.keys()] : [id];
     const roots = new Set(members.map((one) => eldest(one, parentOf)));
+    const landings = await landingsIn(store);
     let left = limit;
     let more = 0;
     const families: Node[] = [];
@@ -177,8 +252,11 @@ export const tree = defineRunOperation({
         continue;
       }
       const children: Node[] = [];
-      const state = (await store.show(next.id))?.state ?? null;
-      next.siblings.push({ id: next.id, type: typeOf.get(next.id) ?? null, state, children });
+      const view = await store.show(next.id);
+      const state = view && wordOf(view);
+      const landing = landings?.stateOf(next.id);
+      const type = typeOf.get(next.id) ?? null;
+      next.siblings.push({ id: next.id, type, state, landing, children });
       for (const child of (childrenOf.get(next.id) ?? []).toReversed()) {
         open.push({ id: child, siblings: children });
       }
@@ -229,6 +307,7 @@ export const status = defineRunOperation({
     run_id: z.string(),
     run_dir: z.string(),
     counts,
+    paused: z.optional(pause),
     workers: z.array(
       z.looseObject({
         name: z.string(),
@@ -240,6 +319,9 @@ export const status = defineRunOperation({
       }),
     ),
     closed_accounts: z.optional(z.array(accountState)),
+    workspaces: z.optional(z.object({ bytes: z.number(), limit: z.optional(z.number()) })),
+    /** Why tasks with workspaces are not claimed. */
+    held_workspaces: z.optional(z.array(z.string())),
     status: z.nullable(taskFile),
   }),
   async run(context, { metadata, next_task_id, ...fields }) {
@@ -254,18 +336,50 @@ export const status = defineRunOperation({
     return {
       run_id: store.runId,
       run_dir: store.location,
-      counts: await store.counts(),
+      counts: countsInWords(await store.counts()),
+      ...pausedBy(await store.paused()),
       workers: (await store.workers()).map(({ heartbeatAge, ...worker }) => ({
         ...worker,
         heartbeat_age: heartbeatAge,
       })),
       ...closedAccounts(await accountsInUse(context)),
+      ...(await workspacesNow(context)),
       status: await store.readStatus(),
     };
   },
 });
 
-export type WatchEvent = Change | { kind: "counts"; counts: Counts };
+/** The disk is looked at only where a route has workspaces. */
+async function workspacesNow(context: RunContext) {
+  const { config } = context.here;
+  if (config === undefined) return {};
+  const { hasWorkspaces, limitsSection, routesSection } = await import("../work/config-route.ts");
+  if (!hasWorkspaces(config)) return {};
+  const routes = config.section(routesSection);
+  const { heldBackIn } = await import("../work/held-back.ts");
+  const use = await context.use(workspaceUsePort);
+  const held = heldBackIn(config, context.now, async () => use);
+  await held?.refresh();
+  const reasons = [...routes.keys()].map((type) => held?.of(type)?.text).filter((one) => one);
+  const limit = config.section(limitsSection).workspaceBytes;
+  return {
+    workspaces: { bytes: use.space().used, limit },
+    held_workspaces: reasons.length > 0 ? [...new Set(reasons as string[])] : undefined,
+  };
+}
+
+export type WatchEvent =
+  | Exclude<Change, { kind: "task" }>
+  | (Omit<TaskChange, "to" | "cancelled"> & { to: TaskWord | null })
+  | { kind: "counts"; counts: Counts };
+
+type TaskChange = Extract<Change, { kind: "task" }>;
+
+function inWords(change: Change): WatchEvent {
+  if (change.kind !== "task") return change;
+  const { cancelled, ...rest } = change;
+  return { ...rest, to: cancelled ? "cancelled" : rest.to };
+}
 
 export const watch = defineRunStream({
   name: "watch",
@@ -282,7 +396,8 @@ export const watch = defineRunStream({
     const changes = context.store.watch({ signal })[Symbol.asyncIterator]();
     // The watch begins before the counts are read, so that no change falls between the two.
     let next = changes.next();
-    yield { kind: "counts" as const, counts: await context.store.counts() };
+    const counts = countsInWords(await context.store.counts());
+    yield { kind: "counts" as const, counts };
     if (until_idle && (await isIdle(context))) stop.abort();
     for (;;) {
       // That a worker ends is no change of a task, but may leave nobody for the tasks that are there.
@@ -293,7 +408,7 @@ export const watch = defineRunStream({
       const { value: change, done } = await next;
       if (done) return {} as Nothing;
       next = changes.next();
-      yield change;
+      yield inWords(change);
       if (until_idle && change.kind === "task" && (await isIdle(context))) stop.abort();
     }
   },

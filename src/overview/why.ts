@@ -7,7 +7,9 @@ import type { Command } from "../operation/command.ts";
 import { plain } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
-import { limitsSection, routeFor, routesSection } from "../work/config-route.ts";
+import { whyUnprovenNow } from "../work/asked-proof.ts";
+import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../work/config-route.ts";
+import { workspaceUsePort } from "../work/host.ts";
 import { REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
 import { taskHead, taskId } from "./operations.ts";
 
@@ -21,7 +23,10 @@ export const why = defineRunOperation({
   output: z.object({
     ...taskHead,
     reasons: z.array(
-      z.object({ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) }),
+      z.object({
+        ...{ code: z.enum(REASON_CODES), text: z.string(), command: z.optional(z.string()) },
+        log: z.optional(z.array(z.string())),
+      }),
     ),
   }),
   async run(context, { id }) {
@@ -30,8 +35,15 @@ export const why = defineRunOperation({
       accountOf,
       budgetOf: await usedUpBudget(context),
       gateOf: await fullGate(context),
+      workspaceOf: await heldWorkspaces(context),
       reviewLimit: context.here.config?.section(limitsSection).review,
       routeOf: (type) => routeFact(context, type),
+      landingOf: async (view) => {
+        const { landingOf } = await import("../merge/facts.ts");
+        const fact = await landingOf(context.store, view);
+        return fact && { code: fact.code, text: fact.text, command: fact.command };
+      },
+      unprovenOf: (view) => whyUnprovenNow(context, view),
     });
   },
 });
@@ -54,6 +66,15 @@ async function fullGate({ here: { config }, use }: RunContext) {
   return (type: string) => (engineFor(config, type) ? full : null);
 }
 
+/** The disk is looked at only where a route has workspaces. */
+async function heldWorkspaces(context: RunContext) {
+  if (!hasWorkspaces(context.here.config)) return undefined;
+  const { heldBackIn } = await import("../work/held-back.ts");
+  const held = heldBackIn(context.here.config, context.now, () => context.use(workspaceUsePort));
+  await held?.refresh();
+  return (type: string) => held?.of(type) ?? null;
+}
+
 /** The ledger is read only where a budget is set. */
 async function usedUpBudget({ here: { config }, store, now }: RunContext) {
   const budget = config?.section(budgetSection);
@@ -74,6 +95,7 @@ const whyCommand: Command = {
     const lines = [`${color.bold(output.id)} is ${paintState(output.state, term)}`];
     output.reasons.forEach((reason, i) => {
       lines.push(`  ${i + 1}. ${plain(reason.text)}`);
+      for (const line of reason.log ?? []) lines.push(`     ${color.dim(`│ ${plain(line)}`)}`);
       if (reason.command) lines.push(`     ${color.cyan(plain(reason.command))}`);
     });
     if (output.reasons.length === 0)

@@ -5,6 +5,7 @@ import { VivError } from "../base/errors.ts";
 import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import { type Cell, plain, prose, type Term, table } from "../operation/term.ts";
+import { pauseLine } from "../queue/pause-line.ts";
 import { pitInit, pitStatus, pitSweep, pitToss } from "./operations.ts";
 
 /** The pit that a command was given as its first word, or else with --run. */
@@ -93,6 +94,7 @@ const pitStatusCommand: Command = {
       .filter(([, rows]) => rows.length > 0)
       .map(([title, rows]) => `${color.bold(title)}\n${table(rows, term)}`);
     if (output.digesting.length === 0) texts.unshift(color.dim("no snake is digesting"));
+    if (output.paused) texts.unshift(color.yellow(plain(pauseLine(output.paused))));
     return [countsLine(output, term), ...texts].join("\n\n");
   },
 };

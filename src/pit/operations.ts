@@ -4,7 +4,7 @@ import { VivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
 import { duration, flag, list, text } from "../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
-import { counts, taskState } from "../queue/schemas.ts";
+import { counts, countsInWords, pause, taskState } from "../queue/schemas.ts";
 import type { Store } from "../queue/store.ts";
 import { PRIORITIES } from "../queue/task.ts";
 import { workerHostPort } from "../work/host.ts";
@@ -48,6 +48,7 @@ export const pitStatus = defineRunOperation({
   output: z.object({
     pit: z.string(),
     counts,
+    paused: z.optional(pause),
     done_without_proof: z.number(),
     digesting: z.array(
       z.object({
@@ -87,7 +88,8 @@ export const pitStatus = defineRunOperation({
     for await (const { id } of store.list()) ids.add(id);
     return {
       pit: store.location,
-      counts: await store.counts(),
+      counts: countsInWords(await store.counts()),
+      paused: (await store.paused()) ?? undefined,
       done_without_proof: await pitIn(store).doneWithoutProof(),
       digesting: await digesting(context),
       stuck: await stuck(context),

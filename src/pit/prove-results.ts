@@ -1,15 +1,10 @@
 import { isVivError } from "../base/errors.ts";
 import { SharedBudget } from "../engines/costs/shared-budget.ts";
 import type { Claim, Store } from "../queue/store.ts";
-import {
-  Attempt,
-  type AttemptSettings,
-  DEFAULT_LOG_BYTES,
-  type ReadyRoute,
-} from "../work/attempt.ts";
+import { Attempt, type AttemptSettings, DEFAULT_LOG_BYTES } from "../work/attempt.ts";
 import type { WorkerHost } from "../work/host.ts";
-import { inheritedEnv } from "../work/place.ts";
-import type { ProvenResult, WorkerOptions } from "../work/worker.ts";
+import { plainRoute } from "../work/ready-route.ts";
+import type { Beside, ProvenResult, WorkerOptions } from "../work/worker.ts";
 import { type HandResult, PROVER, pitOf } from "./pit-store.ts";
 
 /** Routes and settings of a worker; without them, proofs run plainly: no sandbox, no time limit. */
@@ -85,24 +80,12 @@ async function proveOne(
   return { id, snake, how: isProven ? "proven" : "eaten" };
 }
 
-function plainRoute(host: WorkerHost): ReadyRoute {
-  return {
-    ...{ type: "default", handler: [], workspace: "none", sandbox: [], folder: host.cwd },
-    env: inheritedEnv(host.env, { env: [], inheritsAll: true }),
-  };
-}
-
 const EVERY_MS = 2_000;
 
 /**
- * Proves results beside a worker until the returned function is called, which waits for the last
- * pass. Passes never overlap; after an error the next pass comes all the same.
+ * Proves results beside a worker until it is stopped, which waits for the last pass. Passes never overlap; after an error the next pass comes all the same.
  */
-export function proveBeside(
-  store: Store,
-  host: WorkerHost,
-  options: WorkerOptions,
-): () => Promise<void> {
+export function proveBeside(store: Store, host: WorkerHost, options: WorkerOptions): Beside {
   let pass: Promise<void> | null = null;
   let restsUntil = 0;
   const proveOnce = async () => {
@@ -124,8 +107,9 @@ export function proveBeside(
       pass = null;
     });
   }, EVERY_MS);
-  return async () => {
+  const stop = async () => {
     clearInterval(timer);
     await pass;
   };
+  return { stop };
 }

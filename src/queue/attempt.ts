@@ -8,19 +8,27 @@ export const OUTCOMES = [
   "unproven",
   "timed_out",
   "rate_limited",
+  "setup_failed", // its workspace could not be made ready: no fault of the task
   "abandoned",
   "released",
+  "handed_in", // the work is done, its proof is left to the next worker
   "cancelled",
 ] as const;
 export type Outcome = (typeof OUTCOMES)[number];
 
 /** The outcomes of a failure that a worker may report. */
-export const FAILURE_OUTCOMES = ["failed", "unproven", "timed_out", "rate_limited"] as const;
+export const FAILURE_OUTCOMES = [
+  "failed",
+  "unproven",
+  "timed_out",
+  "rate_limited",
+  "setup_failed",
+] as const;
 export type FailureOutcome = (typeof FAILURE_OUTCOMES)[number];
 
 export type AttemptRecord = z.output<typeof attemptRecord>;
 
-/** A person requeued the task: earlier attempts no longer count against it. */
+/** The task was requeued, by a person or because its work could not land: earlier attempts no longer count against it. */
 export type RetryRecord = z.output<typeof retryRecord>;
 
 /** The attempt with this token and outcome did not count: its claim was lost before it ended. */

@@ -33,8 +33,10 @@ const COUNTS: Record<AttemptRecord["outcome"], boolean> = {
   unproven: true,
   timed_out: true,
   rate_limited: false,
+  setup_failed: false,
   abandoned: false,
   released: false,
+  handed_in: false,
   cancelled: false,
 };
 

@@ -1,11 +1,12 @@
 import * as z from "zod/mini";
 import { text } from "../operation/fields.ts";
 import { FAILURE_OUTCOMES, OUTCOMES } from "./attempt.ts";
-import { TASK_STATES } from "./states.ts";
-import { type Ended, FINDING_CODES } from "./store.ts";
+import { TASK_STATES, TASK_WORDS } from "./states.ts";
+import { type Counts, type Ended, FINDING_CODES, type Pause } from "./store.ts";
 
 export const taskState = z.enum(TASK_STATES);
-export const anyState = z.enum([...TASK_STATES, "quarantined"]);
+export const taskWord = z.enum(TASK_WORDS);
+export const anyState = z.enum([...TASK_WORDS, "quarantined"]);
 export const failureOutcome = z.enum(FAILURE_OUTCOMES);
 
 export const claimRef = {
@@ -17,7 +18,7 @@ export const claimRef = {
 export const ended = z.object({
   id: z.string(),
   from: taskState,
-  to: taskState,
+  to: taskWord,
   attempt: z.number(),
   retry_at: z.optional(z.string()),
   warnings: z.optional(z.array(z.string())),
@@ -39,6 +40,11 @@ export const attemptRecord = z.object({
   retry_at: z.optional(z.string()),
   /** The warden ended its worker: the path of its receipt. */
   receipt: z.optional(z.string()),
+  /** The proof passed; `commit`: of the task's worktree, with what was proven. */
+  proof: z.optional(z.literal("passed")),
+  commit: z.optional(z.string()),
+  /** Why an end as `done` is not proven. */
+  unproven: z.optional(z.string()),
 });
 
 export const retryRecord = z.object({
@@ -55,6 +61,8 @@ export const bulkResult = z.object({
   pending: z.number(),
   waiting: z.number(),
   existed: z.number(),
+  /** The run that had to be made; the command line adds it. */
+  created_run: z.optional(z.string()),
   warnings: z.optional(z.array(z.string())),
 });
 
@@ -75,7 +83,19 @@ export const counts = z.object({
   review: z.number(),
   done: z.number(),
   failed: z.number(),
+  cancelled: z.number(),
   quarantined: z.number(),
+});
+
+/** In words: a cancelled task is not counted as failed. */
+export function countsInWords(counts: Counts): Counts {
+  return { ...counts, failed: counts.failed - counts.cancelled };
+}
+
+export const pause: z.ZodMiniType<Pause> = z.object({
+  by: z.string(),
+  at: z.string(),
+  note: z.optional(z.string()),
 });
 
 export const taskFile = z.record(z.string(), z.unknown());

@@ -1,9 +1,10 @@
 import * as z from "zod/mini";
-import { parseDuration, parseTime } from "../base/duration.ts";
+import { parseDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { assertJson } from "../base/json.ts";
 import { assertName, assertNewName, assertTypeName, suggest } from "../base/names.ts";
+import { parseWhen } from "../base/when.ts";
 import { flag, list, text } from "../operation/fields.ts";
 import { PRIORITIES, type Task } from "./task.ts";
 
@@ -16,7 +17,7 @@ export const taskSpec = z.strictObject({
   ),
   depends_on: list("ids of tasks that must be done first"),
   priority: z.optional(z.enum(PRIORITIES).check(z.describe("high, normal (default) or low"))),
-  not_before: text("earliest start"),
+  not_before: text("earliest start (22:00, tomorrow 6:00, 2h, or a time with a zone)"),
   tier_hint: z.nullish(z.string().check(z.describe("model tier for the engine, e.g. haiku"))),
   deadline: z.nullish(z.string().check(z.describe("due time; shown, not enforced"))),
   created_by: z.nullish(z.string().check(z.describe("your name, for the record"))),
@@ -95,11 +96,11 @@ export function taskFromSpec(
     // As it was given: the schema's copy would leave out a key called __proto__.
     payload: (spec.payload ?? {}) as Record<string, unknown>,
     tier_hint: s.tier_hint ?? null,
-    deadline: s.deadline != null ? parseTime(s.deadline, context.now, "deadline") : null,
+    deadline: s.deadline != null ? parseWhen(s.deadline, context.now, "deadline") : null,
   };
   if (s.priority !== undefined && s.priority !== "normal") task.priority = s.priority;
   if (s.not_before !== undefined) {
-    task.not_before = parseTime(s.not_before, context.now, "not_before");
+    task.not_before = parseWhen(s.not_before, context.now, "not_before");
   }
   if (s.parent != null) task.parent = s.parent;
   if (s.done_when !== undefined) {

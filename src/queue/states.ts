@@ -2,6 +2,17 @@
 export const TASK_STATES = ["waiting", "pending", "claimed", "review", "done", "failed"] as const;
 export type TaskState = (typeof TASK_STATES)[number];
 
+/**
+ * The words that people and programs read. A task that a person stopped lies in failed/, as in
+ * swarm-lib, and is called cancelled.
+ */
+export const TASK_WORDS = [...TASK_STATES, "cancelled"] as const;
+export type TaskWord = (typeof TASK_WORDS)[number];
+
+export function wordOf<S extends string>(task: { state: S; cancelled?: true }): S | "cancelled" {
+  return task.cancelled ? "cancelled" : task.state;
+}
+
 /** Each is one rename on disk. */
 export const TASK_EVENTS = [
   "promote", // its dependencies are done and its time has come
@@ -15,13 +26,14 @@ export const TASK_EVENTS = [
   "reject",
   "cancel",
   "retry", // a person requeues a failed task
+  "rework", // a done task goes back, because its work cannot land as it is
 ] as const;
 export type TaskEvent = (typeof TASK_EVENTS)[number];
 
 /**
  * The whole state machine. An event without a target is refused in that state. Of two targets, the
- * task itself decides: `complete` moves a task with `review: true` to review; `retry` waits when
- * the task has open dependencies or a later time; `abandon` fails a task that keeps losing workers.
+ * task itself decides: `complete` moves a task with `review: true` to review; `retry` and `rework`
+ * wait when the task has open dependencies or a later time; `abandon` fails a task that keeps losing workers.
  */
 export const TRANSITIONS: Record<TaskState, Record<TaskEvent, readonly TaskState[]>> = {
   waiting: row({ promote: ["pending"], cancel: ["failed"] }),
@@ -35,7 +47,7 @@ export const TRANSITIONS: Record<TaskState, Record<TaskEvent, readonly TaskState
     cancel: ["failed"],
   }),
   review: row({ approve: ["done"], reject: ["pending"], cancel: ["failed"] }),
-  done: row({}),
+  done: row({ rework: ["pending", "waiting"] }),
   failed: row({ retry: ["pending", "waiting"] }),
 };
 

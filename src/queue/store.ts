@@ -1,7 +1,7 @@
 import type * as z from "zod/mini";
 import type { ProcessIdentity } from "../base/clock.ts";
 import type { AttemptRecord, FailureOutcome, HistoryRecord, Proof } from "./attempt.ts";
-import type { LedgerLine } from "./ledger.ts";
+import type { LedgerLine, ToldEvent } from "./ledger.ts";
 import type { bulkResult, finding } from "./schemas.ts";
 import type { TaskSpec } from "./spec.ts";
 import type { TaskState } from "./states.ts";
@@ -56,7 +56,10 @@ export interface ClaimRequest {
   reviewLimit?: number;
 }
 
-/** Without a token the worker's name is enough: for one-shot commands in a shell. */
+/**
+ * Without a token the worker's name is enough, for one-shot commands in a shell; not for a claim of
+ * another process's live worker (WORKER_TAKEN).
+ */
 export interface ClaimRef {
   id: string;
   worker: string;
@@ -78,6 +81,13 @@ export type Warnings = string[];
 
 export interface CompletionOptions {
   note?: string;
+  /**
+   * The task's proof passed; `commit`: of its worktree, with what was proven. Without it, the end of a
+   * task that has a `done_when` is recorded as unproven.
+   */
+  proof?: { commit?: string };
+  /** Leaves the proof to a worker: the task goes to pending/, and the next worker runs only that. */
+  handIn?: boolean;
   /** Moves it to review/ even if the task does not ask for that. */
   review?: boolean;
   /** Does not block the process while the disk syncs. As safe, and a bit later. */
@@ -97,6 +107,20 @@ export interface FailureReport {
   maxAttempts?: number;
   /** The first rest in milliseconds; doubles with each failure (default 1 s). */
   backoffMs?: number;
+}
+
+/** Nothing is claimed; work under way goes on. */
+export interface Pause {
+  by: string;
+  at: string;
+  note?: string;
+}
+
+export interface Approval {
+  by?: string;
+  note?: string;
+  /** Approves also what has no valid proof, and records it; a text: the caller's own reason. */
+  unproven?: boolean | string;
 }
 
 /** The process tree that a worker has started for a claim. */
@@ -142,6 +166,8 @@ export interface TaskView {
   /** Null when its file cannot be read as a task. */
   type: string | null;
   state: TaskState | "quarantined";
+  /** It is in failed/ because a person stopped it. */
+  cancelled?: true;
   task: Task | null;
   worker?: string;
   token?: string;
@@ -158,9 +184,13 @@ export interface TaskSummary {
   id: string;
   type: string | null;
   state: TaskState;
+  /** It is in failed/ because a person stopped it. */
+  cancelled?: true;
   worker?: string;
   since: string;
   priority?: string;
+  /** With `asksProof`: why it is unproven. */
+  unproven?: string;
 }
 
 export interface ListQuery {
@@ -172,9 +202,16 @@ export interface ListQuery {
    * newest first. `limit` then keeps the first ones. Otherwise any order, in constant memory.
    */
   sorted?: boolean;
+  /** Of the failed: only those that a person stopped, or only the others. */
+  cancelled?: boolean;
+  /** Tasks of these types need a proof besides those with a `done_when`: the summaries have `unproven`. */
+  asksProof?: (type: string) => boolean;
+  /** Does not open their files: `type` is null, `priority` missing. Not with `types`. */
+  unopened?: boolean;
 }
 
-export type Counts = Record<TaskState, number> & { quarantined: number };
+/** `cancelled`: those of `failed` that a person stopped. */
+export type Counts = Record<TaskState, number> & { quarantined: number; cancelled: number };
 
 export interface WorkerView {
   name: string;
@@ -192,10 +229,24 @@ export interface WorkerView {
   note: string;
 }
 
+export interface LedgerQuery {
+  task?: string;
+  since?: string;
+  /** A line that cannot be read was left out; not called where `task` is given. */
+  onTorn?: () => void;
+}
+
 /** Lines of one file come in the order of writing; those of others may come later. */
 export interface LedgerNews {
   news(): AsyncIterable<{ line: LedgerLine; file: string; offset: number }>;
+  /** Where the next look begins: for going on in another process. */
+  position(): LedgerPosition;
+  /** Calls back when there may be news; several at once are one call. Returns what ends that. */
+  onNews(act: () => void): () => void;
 }
+
+/** How much of each file of the ledger is read, in bytes. */
+export type LedgerPosition = Record<string, number>;
 
 export interface WatchOptions {
   signal?: AbortSignal;
@@ -209,6 +260,8 @@ export type Change =
       id: string;
       from: TaskState | null;
       to: TaskState | null;
+      /** It came to failed/ because a person stopped it. */
+      cancelled?: true;
       worker?: string;
       at: string;
     }
@@ -263,6 +316,8 @@ export interface Registration {
   readonly worker: string;
   /** The note of the next heartbeat. */
   note(text: string): void;
+  /** It takes other types from now on; null: any. */
+  take(types: readonly string[] | null): void;
   release(): Promise<void>;
 }
 
@@ -323,9 +378,23 @@ export interface Queue {
   release(ref: ClaimRef, options?: { note?: string }): Promise<Ended>;
   cancel(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
   retry(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
-  approve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+  /** UNPROVEN: the task has a `done_when`, and its last attempt no proof that passed. */
+  approve(id: string, options?: Approval): Promise<Ended>;
   reject(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
+  /**
+   * Sends a done task back for another attempt; earlier ones no longer count against it. Tasks that
+   * ran because it was done are left as they are. `why`: one word for the ledger.
+   */
+  rework(id: string, options?: { by?: string; note?: string; why?: string }): Promise<Ended>;
 
+  /** No more claims, by whatever program; attempts under way end as usual. */
+  pause(options?: { by?: string; note?: string }): Promise<Pause>;
+  /** Null when it was not paused. */
+  resume(options?: { by?: string }): Promise<Pause | null>;
+  paused(): Promise<Pause | null>;
+
+  /** The token of the claim that is meant, which is another one once its file was touched. */
+  currentToken(ref: ClaimRef): Promise<string | null>;
   /** The text in VIV_CLAIM of a claim's processes; no other claim of any run has the same. */
   claimMark(claim: { id: string; token: string }): string;
   /**
@@ -336,7 +405,8 @@ export interface Queue {
   /** Removes the note of a tree that is gone, if it is that claim's. */
   forgetProcess(id: string, token: string): Promise<void>;
 
-  heartbeat(worker: string, options?: { note?: string }): Promise<void>;
+  /** The name of another process's live worker needs the token of one of its claims. */
+  heartbeat(worker: string, options?: { note?: string; token?: string }): Promise<void>;
   register(worker: string, options?: RegisterOptions): Promise<Registration>;
   reap(options?: ReapOptions): Promise<ReapReport>;
   /** Promotes due or unblocked tasks, adopts foreign ones, finishes steps that a crash cut short. */
@@ -352,11 +422,14 @@ export interface Queue {
   attemptsOf(id: string): Promise<AttemptRecord[]>;
 
   /** Ledger lines, oldest first; of one task when `task` is given. */
-  ledger(query?: { task?: string; since?: string }): AsyncIterable<LedgerLine>;
-  /** All lines, then at each further look the new ones: each once, whatever their dates. */
-  followLedger(): LedgerNews;
-  /** Adds a line about a model run: an action (`step`), its use (`usage`) or a plan (`reserved`). */
-  append(line: Omit<LedgerLine, "at"> & { event: "step" | "usage" | "reserved" }): Promise<void>;
+  ledger(query?: LedgerQuery): AsyncIterable<LedgerLine>;
+  /**
+   * All lines, then at each further look the new ones: each once, whatever their dates. `from`: the
+   * lines after that position, or after the present end.
+   */
+  followLedger(options?: { from?: LedgerPosition | "end" }): LedgerNews;
+  /** Adds a line about a model run or a landing. */
+  append(line: Omit<LedgerLine, "at"> & { event: ToldEvent }): Promise<void>;
 
   /** True when there may be a task to claim; false after the time-out or the signal. */
   waitForWork(options: WaitOptions): Promise<boolean>;
@@ -416,9 +489,12 @@ export interface RunRecord {
   readonly artifacts: Artifacts;
   /**
    * The task's log, in pieces; none when there is no log. With `follow`, goes on until the task is
-   * done, failed, in review or gone, or the signal comes.
+   * done, failed, in review or gone, or the signal comes. `setup`: that of its workspace's set-up.
    */
-  log(id: string, options?: { follow?: boolean; signal?: AbortSignal }): AsyncIterable<string>;
+  log(
+    id: string,
+    options?: { follow?: boolean; setup?: boolean; signal?: AbortSignal },
+  ): AsyncIterable<string>;
   /** The last run of the task's `done_when`; null when it has not run. */
   proof(id: string): Promise<Proof | null>;
 

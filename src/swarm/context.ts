@@ -27,6 +27,8 @@ export interface Context {
   stderr: Output;
   /** Replaces `~`. */
   home: string;
+  /** VIV_CLAIM, in a handler of ours: it has the token of its task. */
+  claim?: string;
   /** Width of the usage text; the terminal's when left out. */
   columns?: number;
 }

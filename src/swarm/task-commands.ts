@@ -2,6 +2,8 @@ import { existsSync } from "node:fs";
 import { isVivError } from "../base/errors.ts";
 import { assertName } from "../base/names.ts";
 import { plural } from "../base/text.ts";
+import { claimIn, tokenIn } from "../queue/claim-mark.ts";
+import { pauseLine } from "../queue/pause-line.ts";
 import type { TaskSpec } from "../queue/spec.ts";
 import type { Store } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
@@ -38,6 +40,8 @@ export const claim: Verb = (values, context) =>
       await store.sweep();
       task = await claimOne(values, store);
     }
+    const paused = task ? null : await store.paused();
+    if (paused) context.stderr.write(`note: the run is ${pauseLine(paused)}\n`);
     if (task) context.stdout.write(`${dumps(await taskLine(task, store))}\n`);
     return 0;
   });
@@ -95,7 +99,9 @@ export const complete: Verb = async (values, context) => {
 
 /** max_attempts applies to a failure; a task of swarm-lib has none and goes to failed/. */
 async function endClaim(values: Values, store: Store, context: Context): Promise<void> {
-  const ref = { id: values.text("--task-id"), worker: values.text("--worker-id") };
+  const id = values.text("--task-id");
+  const token = tokenIn(context.claim, id, store.location);
+  const ref = { id, worker: values.text("--worker-id"), token };
   const isDone = values.has("--success");
   const { warnings } = isDone ? await store.complete(ref) : await store.fail(ref);
   warn(context, warnings);
@@ -110,7 +116,10 @@ async function endClaim(values: Values, store: Store, context: Context): Promise
 
 export const heartbeat: Verb = async (values, context) => {
   const note = values.text("--note");
-  await withRun(values, context, (store) => store.heartbeat(values.text("--worker-id"), { note }));
+  await withRun(values, context, (store) => {
+    const token = claimIn(context.claim, store.location)?.token;
+    return store.heartbeat(values.text("--worker-id"), { note, token });
+  });
   return 0;
 };
 

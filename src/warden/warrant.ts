@@ -2,6 +2,7 @@ import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import { parseRecord } from "../base/json.ts";
 import { isName } from "../base/names.ts";
+import { oneLine as lineOf } from "../base/text.ts";
 
 /** Kinds of targets. A script that only knows a session's name means a tmux session. */
 export const TARGET_KINDS = ["tmux", "pid", "worker", "agent"] as const;
@@ -189,9 +190,7 @@ export function timeIn(value: unknown): number | null {
 
 /** For lists, and for a question that is typed: without control characters, and cut. */
 export function oneLine(value: unknown): string {
-  if (typeof value !== "string") return "";
-  const clean = value.replace(/[\p{Cc}\p{Cf}\u2028\u2029]+/gu, " ").trim();
-  return clean.length > MAX_TEXT ? `${clean.slice(0, MAX_TEXT)}…` : clean;
+  return typeof value === "string" ? lineOf(value, MAX_TEXT) : "";
 }
 
 function invalid(why: string): VivError {

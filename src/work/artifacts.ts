@@ -7,6 +7,7 @@ import {
   readdirSync,
   readFileSync,
   readSync,
+  writeSync,
 } from "node:fs";
 import { join } from "node:path";
 import type { SessionUsed } from "../engines/costs/usage.ts";
@@ -27,8 +28,10 @@ import type { Evidence, Proof } from "../queue/attempt.ts";
 /**
  * What an attempt leaves behind for people and for the next attempt, in `artifacts/`:
  *   <id>.files/                          what a handler in a sandbox leaves besides its artifact
+ *   <id>.setup.log                       what was done to make its workspace ready
  *   <id>.proof.json, <id>.proof.log      the last proof, and its output
  *   <id>.evidence/<attempt>.json, .log   why an attempt did not count
+ *   <id>.evidence/<attempt>.merge.log    why its work could not land
  *   .sessions/<id>/                      what its engines keep between attempts
  */
 export interface ArtifactFiles extends ReturnType<typeof artifactsIn> {
@@ -65,6 +68,7 @@ const MARKED_BYTES = 64 * 1024;
 export function artifactsIn(artifacts: string) {
   const at = (name: string) => join(artifacts, name);
   const logOf = (id: string) => at(`${id}.log`);
+  const setupLogOf = (id: string) => at(`${id}.setup.log`);
   const artifactOf = (id: string) => at(`${id}.md`);
   const filesOf = (id: string) => at(`${id}.files`);
   const insideOf = (id: string) => join(filesOf(id), `${id}.md`);
@@ -93,6 +97,15 @@ export function artifactsIn(artifacts: string) {
     logOf,
     artifactOf,
     proofLogOf: (id: string) => at(`${id}.proof.log`),
+    /** The output of the proof after its merge. */
+    mergeLogOf: (id: string) => at(`${id}.merge.log`),
+    setupLogOf,
+    /** Adds a line to the log of a set-up. */
+    noteSetup: (id: string, line: string) => {
+      const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+      const flags = O_APPEND | O_CREAT | O_WRONLY;
+      withFile(setupLogOf(id), flags, (fd) => writeSync(fd, `viv: ${line}\n`), 0o600);
+    },
     /** The stdout of an engine, as it is. */
     streamOf: (id: string) => at(`${id}.stream.jsonl`),
     /** Where the artifact is inside a sandbox, which shows only this task's files. */
@@ -189,8 +202,9 @@ export function artifactsIn(artifacts: string) {
     /** The log of the newest attempt before `attempt` that left one; "" when none did. */
     evidenceBefore: (id: string, attempt: number) => {
       for (let earlier = attempt - 1; earlier > 0; earlier--) {
-        const log = join(evidenceOf(id), `${earlier}.log`);
-        if (isFile(log)) return log;
+        const logs = [".merge.log", ".log"].map((end) => join(evidenceOf(id), `${earlier}${end}`));
+        const log = logs.find(isFile);
+        if (log !== undefined) return log;
       }
       return "";
     },

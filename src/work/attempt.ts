@@ -3,6 +3,7 @@ import { parseDuration } from "../base/duration.ts";
 import { isVivError, VivError } from "../base/errors.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { canonicalJson, isRecord, parseExactly } from "../base/json.ts";
+import type { Config } from "../base/section.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Limit } from "../engines/costs/budget.ts";
 import type { PriceTable } from "../engines/costs/prices.ts";
@@ -16,6 +17,7 @@ import {
   Unrecorded,
 } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
+import { isHandedIn } from "../queue/proof-state.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import { priorityOf, type Task } from "../queue/task.ts";
 import type { Route } from "./config-route.ts";
@@ -24,6 +26,7 @@ import type { WorkerHost } from "./host.ts";
 import { attemptWithModel } from "./model-attempt.ts";
 import { type AttemptContext, atHome, type Place, placeFor } from "./place.ts";
 import { prove } from "./proof.ts";
+import { makeReady } from "./ready.ts";
 import { Runner } from "./runner.ts";
 
 /**
@@ -40,6 +43,8 @@ export interface AttemptSettings {
   logBytes: number;
   /** A time limit for routes that have none. */
   timeoutMs?: number;
+  /** The most bytes that are kept of what set-ups made. */
+  setupBytes?: number;
   prices: PriceTable;
   budget: { run: Limit; day: Limit };
   /** Checked before and while a model runs. */
@@ -52,15 +57,20 @@ export interface AttemptSettings {
   onError?: (claim: Claim, error: unknown) => void;
   /** Waits between two tries. */
   pause?: Sleep;
+  /** The viv.toml, for where a branch begins, and for what runs beside a worker. */
+  config?: Config;
 }
 
 /** A route with the handler's path resolved and its environment put together. */
 export interface ReadyRoute extends Omit<Route, "env"> {
   folder: string;
+  /** What the route itself sets of it, as `NAME=VALUE`. */
+  setEnv?: readonly string[];
   env: Readonly<Record<string, string>>;
 }
 
 export const DEFAULT_LOG_BYTES = 10 * 1024 * 1024;
+export const DEFAULT_SETUP_BYTES = 5e9;
 
 /** sysexits.h: EX_TEMPFAIL. */
 const TRY_LATER = 75;
@@ -75,6 +85,7 @@ export class Attempt {
   readonly #runner: Runner;
   readonly #ending: Ending;
   #head: string | undefined;
+  #workspace: string | null = null;
   #onUnproven: () => Promise<void> = async () => {};
 
   constructor(
@@ -85,12 +96,12 @@ export class Attempt {
     settings: AttemptSettings,
   ) {
     const { worker, token, task } = claim;
-    const { onIdle, onError, pause } = settings;
+    const { onIdle, onError, pause, config } = settings;
     this.claim = claim;
     this.#id = task.task_id;
     this.#retry = new MachineRetry((error) => onError?.(claim, error), pause);
     const ref = { id: this.#id, worker, token };
-    this.#context = { claim, id: this.#id, ref, route, store, host, retry: this.#retry };
+    this.#context = { claim, id: this.#id, ref, route, store, host, config, retry: this.#retry };
     this.#settings = settings;
     this.#artifacts = host.artifacts;
     this.#runner = new Runner(this.#context, settings);
@@ -110,10 +121,28 @@ export class Attempt {
   run(): Promise<AttemptEnd> {
     return this.#logged(async () => {
       const { engine } = this.#context.route;
+      if (await this.#isHandedIn()) {
+        return this.#prove(await this.#retry.briefly(() => placeFor(this.#context)));
+      }
       if (engine) return this.#withSlot(engine);
-      const place = await this.#retry.briefly(() => placeFor(this.#context));
-      return this.#conclude(place, await this.#handle(place));
+      return this.#inPlace(async (place) => this.#conclude(place, await this.#handle(place)));
     });
+  }
+
+  /** In a workspace that is ready. */
+  async #inPlace(act: (place: Place) => Promise<AttemptEnd>): Promise<AttemptEnd> {
+    const place = await this.#retry.briefly(() => placeFor(this.#context));
+    this.#workspace = place.workspace;
+    const { setupBytes = DEFAULT_SETUP_BYTES } = this.#settings;
+    const ready = await makeReady(this.#context, this.#runner, this.#ending, place, setupBytes);
+    return "end" in ready ? ready.end : act(ready.place);
+  }
+
+  /** Was the work done by an earlier claim, and only its proof is missing? */
+  async #isHandedIn(): Promise<boolean> {
+    if (this.claim.attempt === 1) return false;
+    const view = await this.#retry.briefly(() => this.#context.store.show(this.#id));
+    return isHandedIn(view?.history ?? []);
   }
 
   /** The slot is requested at once, so that it is taken before more is claimed. */
@@ -126,8 +155,7 @@ export class Attempt {
       return this.#notBegun(sentence(error));
     }
     try {
-      const place = await this.#retry.briefly(() => placeFor(this.#context));
-      return await this.#model(place, engine, release);
+      return await this.#inPlace((place) => this.#model(place, engine, release));
     } finally {
       release?.();
     }
@@ -136,9 +164,7 @@ export class Attempt {
   /** Only the proof, of work that was done by hand. `onUnproven` is called before a failed end. */
   proveOnly(onUnproven: () => Promise<void>): Promise<AttemptEnd> {
     this.#onUnproven = onUnproven;
-    return this.#logged(async () =>
-      this.#prove(await this.#retry.briefly(() => placeFor(this.#context))),
-    );
+    return this.#logged(() => this.#inPlace((place) => this.#prove(place)));
   }
 
   async #logged(act: () => Promise<AttemptEnd>): Promise<AttemptEnd> {
@@ -150,7 +176,18 @@ export class Attempt {
       end = await this.#afterError(error);
     }
     this.#endLog(end, (performance.now() - begun) / 1000);
+    await this.#measure();
     return end;
+  }
+
+  /** The end is recorded; how much its workspace takes is an estimate at any time. */
+  async #measure(): Promise<void> {
+    if (this.#workspace === null) return;
+    try {
+      await (await this.#context.host.workspaceUse()).measure(this.#id);
+    } catch {
+      // The next attempt measures it, or the next worker.
+    }
   }
 
   #afterError(error: unknown): AttemptEnd | Promise<AttemptEnd> {

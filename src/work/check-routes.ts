@@ -7,47 +7,67 @@ import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import { keyVariable } from "../engines/named.ts";
 import { parseTemplate } from "../engines/template.ts";
 import { resolveHandler } from "./attempt.ts";
+import { needsAnything } from "./config-needs.ts";
 import type { Route } from "./config-route.ts";
-import type { WorkerHost } from "./host.ts";
+import type { RouteHost } from "./host.ts";
 
-/**
- * Finds mistakes before the first task is taken: a sandbox that cannot be made, a template that cannot be
- * read, an engine that is not installed, a budget that could not be held. Each would fail every task
- * of its type, all night. All problems are in one INVALID.
- */
+/** Throws before the first task is taken: all problems of these routes in one INVALID. */
 export async function checkRoutes(
   routes: readonly Route[],
   config: Config,
-  host: WorkerHost,
+  host: RouteHost,
 ): Promise<void> {
-  const problems: string[] = [];
-  for (const route of routes) {
-    for (const problem of await problemsOf(route, config, host)) {
-      if (problem !== null) problems.push(`[handlers.${route.type}]: ${problem}`);
-    }
-  }
+  const found = await Promise.all(routes.map((route) => routeProblems(route, config, host)));
+  const problems = routes.flatMap(({ type }, i) =>
+    (found[i] ?? []).map((problem) => `[handlers.${type}]: ${problem}`),
+  );
   if (problems.length > 0) throw new VivError("INVALID", problems.join("\n"), { problems });
 }
 
-async function problemsOf(
+/**
+ * Mistakes that would fail every task of a route, all night: a handler that is missing or not executable,
+ * a folder without git, a repository without commits, a base that it does not have, a sandbox that
+ * cannot be made, a template that cannot be read, an engine that is not installed, a budget that could
+ * not be held.
+ */
+export async function routeProblems(
   route: Route,
   config: Config,
-  host: WorkerHost,
-): Promise<(string | null)[]> {
-  const [program = ""] = resolveHandler(route.handler, config.folder);
-  const { engine } = route;
-  return [
+  host: RouteHost,
+): Promise<string[]> {
+  const { engine, workspace, repository = ".", base } = route;
+  const problems = [
     route.sandbox.length > 0 ? await host.whyNoSandbox() : null,
-    host.whyNotRun(program),
+    handlerProblem(route, config.folder, host),
+    workspace === "worktree"
+      ? ((await host.whyNoWorktree(resolve(config.folder, repository), base)) ??
+        (needsAnything(route)
+          ? await host.whyNotReady(route, resolve(config.folder, repository), base)
+          : null))
+      : null,
     ...(engine ? await engineProblems(route, engine, config, host) : []),
   ];
+  return problems.filter((problem) => problem !== null);
+}
+
+function handlerProblem({ handler, env, engine }: Route, folder: string, host: RouteHost) {
+  const [program] = resolveHandler(handler, folder);
+  // Of an engine's program the engine's check tells.
+  if (program === undefined || engine) return program ? host.whyNotRun(program) : null;
+  const isPath = program.includes("/");
+  // A route with a PATH of its own finds its programs elsewhere.
+  if (!isPath && env.some((entry) => entry.startsWith("PATH="))) return null;
+  const problem = host.whyNotInstalled(program);
+  if (problem === null || !/^there is no|is not executable/.test(problem)) return problem;
+  const remedy = /not executable/.test(problem) ? `run: chmod +x ${program}` : "correct handler";
+  return `${problem.replace(/;.*/, "")}; ${remedy}`;
 }
 
 async function engineProblems(
   { handler, sandbox }: Route,
   route: EngineRoute,
   config: Config,
-  host: WorkerHost,
+  host: RouteHost,
 ): Promise<(string | null)[]> {
   const { folder } = config;
   const { name, prompt, mode, settings } = route;

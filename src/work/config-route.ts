@@ -5,9 +5,10 @@ import { shown } from "../base/text.ts";
 import type { RoutedEngine } from "../engines/accounts/account.ts";
 import { ENGINE_KEYS, routedEnginesSection } from "../engines/config-engine.ts";
 import { belongsOnTop } from "../queue/config-run.ts";
+import { NEED_KEYS, type Needs, readNeeds } from "./config-needs.ts";
 
 /** How tasks of one type are worked on: a table `[handlers.TYPE]` of viv.toml. */
-export interface Route extends RoutedEngine {
+export interface Route extends RoutedEngine, Needs {
   /** `default`, or the type it is for. */
   type: string;
   /** The command and its arguments, as they are written in the file; none with most engines. */
@@ -45,7 +46,13 @@ export const routesSection: Section<ReadonlyMap<string, Route>> = (top, section)
 /** `[limits]`. */
 export const limitsSection = ((top) => {
   const table = top.section("limits");
-  const limits = { review: table.whole("review"), logBytes: table.size("log") };
+  const limits = {
+    review: table.whole("review"),
+    logBytes: table.size("log"),
+    workspaceBytes: table.size("workspaces"),
+    freeBytes: table.size("free_disk"),
+    setupBytes: table.size("setup_cache"),
+  };
   table.refuseOthers(belongsOnTop);
   return limits;
 }) satisfies Section<unknown>;
@@ -56,15 +63,31 @@ export function routeFor(config: Config, type: string): Route | undefined {
   return routes.get(type) ?? routes.get("default");
 }
 
+/** Whether tasks of any route have workspaces. */
+export function hasWorkspaces(config: Config | undefined): config is Config {
+  const routes = [...(config?.section(routesSection).values() ?? [])];
+  return routes.some(({ workspace }) => workspace !== "none");
+}
+
 /** The types that have a route; null means any, because there is a default. */
 export function typesOf(config: Config): string[] | null {
   const routes = config.section(routesSection);
   return routes.has("default") ? null : [...routes.keys()];
 }
 
+/** Why no route takes tasks of this type; null when one does, or none is written at all. */
+export function noRoute(config: Config, type: string): string | null {
+  const types = [...config.section(routesSection).keys()];
+  if (types.length === 0 || routeFor(config, type) !== undefined) return null;
+  const meant = nearest(type, types);
+  const todo = `write [handlers.${/^[\w-]+$/.test(type) ? type : shown(type)}] into ${config.file}`;
+  const hint = meant === undefined ? todo : `did you mean ${meant}? Or ${todo}`;
+  return `no route takes tasks of type ${type}, so that it waits; ${hint}`;
+}
+
 /** A hint for a route's key that stands above the first table by mistake. */
 export function belongsInRoute(key: string): string | undefined {
-  const isRouteKey = [...OWN_KEYS, ...ENGINE_KEYS].includes(key);
+  const isRouteKey = [...OWN_KEYS, ...NEED_KEYS, ...ENGINE_KEYS].includes(key);
   return isRouteKey ? "it belongs in a table like [handlers.default]" : undefined;
 }
 
@@ -75,10 +98,12 @@ const OWN_KEYS = (
 
 /** Notes every mistake in the table; with one, the route is not used. */
 function readRoute(type: string, table: ConfigTable): Route {
+  const workspace = readWorkspace(table);
   const route = {
     type,
     handler: readHandler(table),
-    workspace: readWorkspace(table),
+    workspace,
+    ...readNeeds(table, workspace),
     sandbox: readSandbox(table),
     env: readEnv(table),
     timeoutMs: table.duration("timeout"),
@@ -100,11 +125,12 @@ function readRoute(type: string, table: ConfigTable): Route {
 }
 
 function readHandler(table: ConfigTable): string[] {
-  // Beside another engine it is a mistake, which the engine's section notes.
+  // Beside another engine it is a mistake, which the engine's section notes: the key is known.
+  const isThere = table.has("handler");
   if (table.has("engine") && table.get("engine") !== "exec") return [];
   // `[handlers.a.b]` alone: the mistake is that of the type's name.
   const isHalf = table.keys.length > 0 && table.keys.every((key) => table.hasTable(key));
-  if (!table.has("handler") && !table.isMisspelt("handler") && !isHalf) {
+  if (!isThere && !table.isMisspelt("handler") && !isHalf) {
     table.note([], `${table.title} needs a handler, like handler = "./handle.sh", or an engine`);
   }
   return table.command("handler", '["python3", "audit.py"]') ?? [];

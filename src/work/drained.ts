@@ -6,7 +6,7 @@ import { WORK_SITE } from "./host.ts";
 /**
  * Nothing is left to do: no task of these types is pending, no claimed task could come back or wake
  * others, and no task waits only for a time. Tasks that wait for people do not count: a full review,
- * types whose account is parked.
+ * types whose account is parked, a paused run.
  */
 export async function isDrained(
   store: Store,
@@ -17,7 +17,7 @@ export async function isDrained(
   const wanted = { types: types ?? undefined };
   const { review, claimed } = await store.counts();
   if (await store.extension(WORK_SITE)?.hasUnprovenResults()) return false;
-  if (review >= reviewLimit && claimed === 0) return true;
+  if (claimed === 0 && (review >= reviewLimit || (await store.paused()))) return true;
   const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
   // A foreign task with a name that we would refuse is for other workers.
   for await (const { id, type } of store.list({ states: ["pending"], ...wanted })) {

@@ -8,7 +8,7 @@ import { listed } from "../base/text.ts";
 import { Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished } from "../platform/processes/handlers.ts";
 import type { Proof } from "../queue/attempt.ts";
-import type { Ended, FailureReport } from "../queue/store.ts";
+import type { CompletionOptions, Ended, FailureReport } from "../queue/store.ts";
 import type { AttemptContext } from "./place.ts";
 
 /** The end of an attempt: one call of the store, which decides where the task goes. */
@@ -19,22 +19,23 @@ export type AttemptEnd =
 export type Report = FailureReport & { outcome: string; note: string };
 
 export class Ending {
-  readonly #context: AttemptContext;
+  protected readonly context: AttemptContext;
   readonly #onIdle: (() => void) | undefined;
 
   constructor(context: AttemptContext, onIdle?: () => void) {
-    this.#context = context;
+    this.context = context;
     this.#onIdle = onIdle;
   }
 
-  done(note?: string): Promise<AttemptEnd> {
-    const { store, ref, route } = this.#context;
-    const how = { inBackground: true, review: route.review, note };
+  /** `proof`: of what passed; none when nothing asks for one. */
+  done(note?: string, proof?: CompletionOptions["proof"]): Promise<AttemptEnd> {
+    const { store, ref, route } = this.context;
+    const how = { inBackground: true, review: route.review, note, proof };
     return this.#end("done", () => store.complete(ref, how), note);
   }
 
   async failed(report: Report, finished?: Finished, proof?: Proof): Promise<AttemptEnd> {
-    const { store, ref, route } = this.#context;
+    const { store, ref, route } = this.context;
     const { maxAttempts, backoffMs } = route;
     if (finished) await this.#keepEvidence(report, proof);
     const act = () => store.fail(ref, { ...report, maxAttempts, backoffMs });
@@ -42,19 +43,19 @@ export class Ending {
   }
 
   released(why: string): Promise<AttemptEnd> {
-    const { store, ref } = this.#context;
+    const { store, ref } = this.context;
     return this.#end("released", () => store.release(ref, { note: why }), why);
   }
 
   /** Final: the next attempt would share the workspace with processes that do not end. */
   stuck({ survivors }: Finished): Promise<AttemptEnd> {
-    const note = `its ${listed("process", survivors)} cannot be ended; end ${survivors.length === 1 ? "it" : "them"}, then: viv retry ${idWord(this.#context.id)}`;
+    const note = `its ${listed("process", survivors)} cannot be ended; end ${survivors.length === 1 ? "it" : "them"}, then: viv retry ${idWord(this.context.id)}`;
     return this.failed({ outcome: "failed", note, final: true });
   }
 
   /** For people and for the next attempt. A failure to keep it must not hide the report. */
   async #keepEvidence(report: Report, proof: Proof | undefined): Promise<void> {
-    const { id, host, retry, claim } = this.#context;
+    const { id, host, retry, claim } = this.context;
     const { artifacts } = host;
     const { attempt, worker } = claim;
     const { outcome, note } = report;
@@ -77,7 +78,7 @@ export class Ending {
       await setImmediate(); // so that the next handler starts first, and runs meanwhile
     }
     try {
-      const ended = await this.#context.retry.untilDone(act, { holds: mayBeRecordedLater });
+      const ended = await this.context.retry.untilDone(act, { holds: mayBeRecordedLater });
       return { kind: "ended", outcome, ended, note: note || undefined };
     } catch (error) {
       if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
@@ -86,7 +87,7 @@ export class Ending {
   }
 
   #abandoned(outcome: string, error: Unrecorded): Unrecorded {
-    const { id, worker, token } = this.#context.ref;
+    const { id, worker, token } = this.context.ref;
     const rescue =
       outcome === "done"
         ? `its work will be done again, unless you run this before another worker begins: viv complete ${idWord(id)} --worker ${worker} --token ${token}`

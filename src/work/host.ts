@@ -1,3 +1,4 @@
+import type { Config } from "../base/section.ts";
 import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import type { LogPort } from "../engines/session-logs.ts";
@@ -6,37 +7,84 @@ import { definePort } from "../operation/operation.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
 import type { SandboxRequest } from "../platform/sandbox/sandbox.ts";
 import { type Claim, extensionKey, type Store } from "../queue/store.ts";
+import type { Task } from "../queue/task.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
-import type { WorkerOptions } from "./worker.ts";
+import type { Needs } from "./config-needs.ts";
+import type { Beside, WorkerOptions } from "./worker.ts";
+import type { Begin } from "./workspaces/begin.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
+import type { Prepared, PrepareRequest } from "./workspaces/prepare.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
+import type { WorkspaceUse } from "./workspaces/use.ts";
 
-/** What a worker needs of the machine; main.ts provides the real one. */
-export interface WorkerHost {
-  handlers: Handlers;
-  artifacts: ArtifactFiles;
-  /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
-  sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
-  openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
-  commitWorkspace(path: string, message: string): Promise<string | null>;
-  listWorkspaces(): Promise<WorkspaceInfo[]>;
-  /** Writes unsaved work to a patch in artifacts/ first. */
-  removeWorkspace(id: string): Promise<RemovedWorkspace>;
-  /** The gates of accounts, for every worker on the machine. */
-  accounts: Accounts;
-  /** The machine's gate, for every engine that is started on it. */
-  gate?: MachineGate;
+export interface LandedAs {
+  /** The commit of its branch. */
+  head: string;
+  target: string;
+  /** It may have been moved back by force; null: a forge's commit that was not fetched. */
+  isThere: boolean | null;
+}
+
+export interface WorktreeContent {
+  /** The tip of its branch; null when that is gone. */
+  commit: string | null;
+  isDirty: boolean;
+}
+
+/** What the check of a route needs of the machine. */
+export interface RouteHost {
   engine(name: EngineName): Promise<Engine>;
   /** Throws INVALID when it cannot be read. */
   readText(path: string): string;
-  /** The last bytes of a file as text; "" when there is none. */
-  readEnd(path: string, bytes: number): string;
   /** Why a program could not be started, by its path or its name in PATH; null when it could. */
   whyNotInstalled(program: string): string | null;
   /** Why an existing program is not run: a stranger could have written it. */
   whyNotRun(program: string): string | null;
   /** Why no sandbox could be made here; null when it can. */
   whyNoSandbox(): Promise<string | null>;
+  /** Why no worktree could be made of this repository; null when it can. */
+  whyNoWorktree(repository: string, base: string | undefined): Promise<string | null>;
+  /** Why the needs of a route cannot be met; null when they can. */
+  whyNotReady(needs: Needs, repository: string, base: string | undefined): Promise<string | null>;
+  /** The worker's own environment, of which a handler gets a part. */
+  env: Readonly<Record<string, string | undefined>>;
+}
+
+/** For the check of routes without a run. */
+export const routeHostPort = definePort<RouteHost>("route host");
+
+/** What a worker needs of the machine; main.ts provides the real one. */
+export interface WorkerHost extends RouteHost {
+  handlers: Handlers;
+  artifacts: ArtifactFiles;
+  /** The bubblewrap command around a command. Throws when there is no bubblewrap that works. */
+  sandboxed(argv: readonly string[], request: SandboxRequest): Promise<string[]>;
+  openWorkspace(request: WorkspaceRequest): Promise<OpenWorkspace>;
+  /** Before an attempt begins in a workspace. */
+  prepareWorkspace(request: PrepareRequest): Promise<Prepared>;
+  workspaceUse(): Promise<WorkspaceUse>;
+  commitWorkspace(path: string, message: string): Promise<string | null>;
+  /** Files of a workspace in which conflict markers are left. */
+  unresolvedIn?(path: string): Promise<readonly string[]>;
+  /** Where the branch of a task begins; without it, at the route's base. */
+  beginOf?(store: Store, task: Task, config: Config | undefined): Promise<Begin>;
+  /** What is in the worktree of a task now; null when it has none. */
+  worktreeContent?(id: string): Promise<WorktreeContent | null>;
+  listWorkspaces(): Promise<WorkspaceInfo[]>;
+  /** Writes unsaved work to a patch in artifacts/ first; not if this commit of its branch has landed. */
+  removeWorkspace(
+    id: string,
+    landed?: string,
+    how?: { isOnlySpent: boolean },
+  ): Promise<RemovedWorkspace>;
+  /** How the branch of a task has landed; null if it has not. */
+  landedAs?(id: string): Promise<LandedAs | null>;
+  /** The gates of accounts, for every worker on the machine. */
+  accounts: Accounts;
+  /** The machine's gate, for every engine that is started on it. */
+  gate?: MachineGate;
+  /** The last bytes of a file as text; "" when there is none. */
+  readEnd(path: string, bytes: number): string;
   /** Files that a vendor's program writes about its session. */
   followLogs: LogPort["follow"];
   /** CPU time of a process tree so far, in ticks. */
@@ -45,15 +93,23 @@ export interface WorkerHost {
   sizeOf(path: string): number;
   /** False when something is there already. */
   writeIfAbsent(path: string, text: string): boolean;
-  /** Starts what a layout runs beside a worker; returns what stops it. */
-  beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => () => Promise<void>;
-  /** The worker's own environment, of which a handler gets a part. */
-  env: Readonly<Record<string, string | undefined>>;
+  /** Starts what runs beside a worker: proofs of a layout, the merge queue. */
+  beside?: (store: Store, host: WorkerHost, options: WorkerOptions) => Beside | Promise<Beside>;
   cwd: string;
 }
 
+/** A viv.toml that was read anew, or why it cannot be: then the last good one counts. */
+export type ConfigRead = { config: Config } | { problem: string };
+
+/** Calls back when the viv.toml has changed. Returns what ends that. */
+export const configWatchPort =
+  definePort<(file: string, act: (read: ConfigRead) => void) => () => void>("config watch");
+
 /** Why a program cannot be started; null when it can. For a worker whose run is not there yet. */
-export const installedPort = definePort<WorkerHost["whyNotInstalled"]>("installed");
+export const installedPort = definePort<RouteHost["whyNotInstalled"]>("installed");
+
+/** Apart from the host, for commands that only look. */
+export const workspaceUsePort = definePort<WorkspaceUse>("workspace use");
 
 export const workerHostPort = definePort<WorkerHost>("worker host");
 

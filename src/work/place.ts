@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import type { Config } from "../base/section.ts";
 import type { EngineRoute } from "../engines/config-engine.ts";
 import type { Shown } from "../engines/engine.ts";
 import type { MachineRetry } from "../platform/machine-retry.ts";
@@ -15,6 +16,10 @@ export interface Place {
   workspace: string | null;
   env: Record<string, string>;
   branch: string | undefined;
+  /** The commit that the branch began at. */
+  base?: string;
+  /** What links in the workspace lead to: a sandbox shows it, read-only. */
+  reads?: readonly string[];
   /** The claimed file, where a layout has one. */
   claimFile: string | undefined;
   /** What a sandbox shows of the user's home in the engine's own. */
@@ -31,45 +36,65 @@ export interface AttemptContext {
   store: Store;
   host: WorkerHost;
   retry: MachineRetry;
+  config?: Config;
 }
 
 export async function placeFor(context: AttemptContext): Promise<Place> {
-  const { claim, id, route, store, host } = context;
+  const { claim, id, store, host } = context;
   const site = store.extension(WORK_SITE);
   const { artifacts } = host;
   const workspace = await openWorkspace(context);
-  const artifact =
-    route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
-  const claimFile = site?.claimFile(claim, artifact);
+  const claimFile = site?.claimFile(claim, artifactFor(context));
   const isRetry = claim.attempt > 1;
+  return {
+    cwd: workspace?.path ?? site?.folder ?? host.cwd,
+    workspace: workspace?.path ?? null,
+    env: {
+      ...environmentFor(context, workspace?.path ?? ""),
+      VIV_EVIDENCE: isRetry ? artifacts.evidenceBefore(id, claim.attempt) : "",
+      VIV_NOTE: [isRetry ? await lastNote(store, id) : "", workspace?.note ?? ""]
+        .filter(Boolean)
+        .join("\n"),
+      ...claimFile?.env,
+    },
+    claimFile: claimFile?.path,
+    branch: workspace?.branch,
+    base: workspace?.base,
+  };
+}
+
+type InPlace = Pick<AttemptContext, "claim" | "id" | "route" | "host"> & {
+  store: Pick<Store, "location">;
+};
+
+function artifactFor({ id, route, host: { artifacts } }: InPlace): string {
+  return route.sandbox.length > 0 ? artifacts.artifactInside(id) : artifacts.artifactOf(id);
+}
+
+/** The variables of a program that works on a task in this workspace, without news for a retry. */
+export function environmentFor(context: InPlace, workspace: string): Record<string, string> {
+  const { claim, id, route, store, host } = context;
   // swarm-lib's five, under both prefixes.
   const shared = {
     RUN_DIR: store.location,
     TASK_ID: id,
     WORKER_ID: claim.worker,
-    ARTIFACT_PATH: artifact,
-    LOG_PATH: artifacts.logOf(id),
+    ARTIFACT_PATH: artifactFor(context),
+    LOG_PATH: host.artifacts.logOf(id),
   };
   const both = Object.entries(shared).flatMap(([name, value]) => [
     [`SWARM_${name}`, value],
     [`VIV_${name}`, value],
   ]);
   return {
-    cwd: workspace?.path ?? site?.folder ?? host.cwd,
-    workspace: workspace?.path ?? null,
-    env: {
-      ...route.env,
-      ...Object.fromEntries(both),
-      VIV_RUN: store.location,
-      VIV_TASK_TYPE: claim.task.task_type,
-      VIV_ATTEMPT: String(claim.attempt),
-      VIV_WORKSPACE: workspace?.path ?? "",
-      VIV_EVIDENCE: isRetry ? artifacts.evidenceBefore(id, claim.attempt) : "",
-      VIV_NOTE: isRetry ? await lastNote(store, id) : "",
-      ...claimFile?.env,
-    },
-    claimFile: claimFile?.path,
-    branch: workspace?.branch,
+    ...route.env,
+    ...Object.fromEntries(both),
+    VIV_RUN: store.location,
+    VIV_TASK_TYPE: claim.task.task_type,
+    VIV_ATTEMPT: String(claim.attempt),
+    VIV_WORKSPACE: workspace,
+    VIV_EVIDENCE: "",
+    VIV_NOTE: "",
   };
 }
 
@@ -87,7 +112,7 @@ export async function atHome(
   return { ...place, env: { ...place.env, ...home.env }, shows: home.shows };
 }
 
-async function openWorkspace({ id, route, store, host }: AttemptContext) {
+async function openWorkspace({ claim, id, route, store, host, config }: AttemptContext) {
   const { workspace: kind, repository, base, folder } = route;
   if (kind === "none") return null;
   return host.openWorkspace({
@@ -96,10 +121,11 @@ async function openWorkspace({ id, route, store, host }: AttemptContext) {
     id,
     repository: repository ? resolve(folder, repository) : undefined,
     base: base || undefined,
+    begin: kind === "worktree" ? await host.beginOf?.(store, claim.task, config) : undefined,
   });
 }
 
-/** The note of the person who sent the task back. */
+/** The note of the last decision that sent the task back. */
 async function lastNote(store: Store, id: string): Promise<string> {
   const history = (await store.show(id))?.history ?? [];
   for (const record of history.toReversed()) if (!isAttempt(record)) return record.note ?? "";

@@ -19,11 +19,19 @@ export async function prove(
   { place, note }: { place: Place; note?: string },
   onUnproven: () => Promise<void>,
 ): Promise<AttemptEnd> {
+  const { branch, workspace } = place;
+  const left =
+    workspace === null ? [] : await retry.untilDone(() => host.unresolvedIn?.(workspace));
+  if (left && left.length > 0) {
+    const note = `conflicts are left in ${left.join(", ")}`;
+    return ending.failed({ outcome: "unproven", note, fingerprint: note });
+  }
   const command =
     (await retry.untilDone(() => store.extension(WORK_SITE)?.doneWhen(claim))) ??
     claim.task.done_when ??
     route.doneWhen;
-  if (command !== undefined && command !== null) {
+  const hasProof = command !== undefined && command !== null;
+  if (hasProof) {
     const finished = await runner.execute(place, ["/bin/sh", "-c", command], {
       stdin: "",
       logPath: host.artifacts.proofLogOf(id),
@@ -39,12 +47,13 @@ export async function prove(
       return ending.failed(reportOf("unproven", finished), finished, proof);
     }
   }
-  const { branch, workspace } = place;
   if (branch !== undefined && workspace !== null) {
     const message = `${claim.task.task_type}: ${id}`;
     await retry.untilDone(() => host.commitWorkspace(workspace, message));
   }
-  return ending.done(note);
+  if (!hasProof) return ending.done(note);
+  const content = branch === undefined ? null : await host.worktreeContent?.(id);
+  return ending.done(note, { commit: content?.commit ?? undefined });
 }
 
 function proofOf(attempt: number, command: string, finished: Finished): Proof {

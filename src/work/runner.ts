@@ -1,6 +1,7 @@
 import { isName } from "../base/names.ts";
 import { isTransient, type MachineRetry, Unrecorded } from "../platform/machine-retry.ts";
 import type { Finished, HandlerCommand, RunningHandler } from "../platform/processes/handlers.ts";
+import type { Store } from "../queue/store.ts";
 import type { AttemptSettings } from "./attempt.ts";
 import type { AttemptContext, Place } from "./place.ts";
 
@@ -24,14 +25,19 @@ export interface Execution
 
 type Limits = Pick<AttemptSettings, "killAfterMs" | "logBytes">;
 
+/** What it needs to know of an attempt. Other work on a task has notes of its own. */
+export interface RunnerContext extends Omit<AttemptContext, "store"> {
+  store: Pick<Store, "folder" | "claimMark" | "noteProcess" | "forgetProcess">;
+}
+
 export class Runner {
-  readonly #context: AttemptContext;
+  readonly #context: RunnerContext;
   readonly #retry: MachineRetry;
   readonly #settings: Limits;
   #running: RunningHandler | null = null;
   #stopped: string | null = null;
 
-  constructor(context: AttemptContext, settings: Limits) {
+  constructor(context: RunnerContext, settings: Limits) {
     this.#context = context;
     this.#retry = context.retry;
     this.#settings = settings;
@@ -117,7 +123,12 @@ export class Runner {
       workspace: place.workspace,
       artifacts: writes,
       hidden: [],
-      reads: [...reads, ...(place.claimFile ? [place.claimFile] : []), ...(how.reads ?? [])],
+      reads: [
+        ...reads,
+        ...(place.claimFile ? [place.claimFile] : []),
+        ...(place.reads ?? []),
+        ...(how.reads ?? []),
+      ],
       shows: place.shows,
       cwd: place.cwd,
     });

@@ -5,7 +5,10 @@ import { counted } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import { isAttempt } from "../queue/attempt.ts";
 import { chokesIn, describeChoke, isNoWorkerLeft, mayTry, takes } from "../queue/choke.ts";
-import type { DependencyFact, Store, TaskView, WorkerView } from "../queue/store.ts";
+import { pauseLine } from "../queue/pause-line.ts";
+import { wordOf } from "../queue/states.ts";
+import type { DependencyFact, Pause, Store, TaskView, WorkerView } from "../queue/store.ts";
+import type { HeldType } from "./held-back.ts";
 
 /** Why a task is not moving: every reason, in the order in which they would have to go away. */
 export interface Reason {
@@ -13,6 +16,8 @@ export interface Reason {
   text: string;
   /** The command that would change it, when there is one. */
   command?: string;
+  /** The last lines of the log that says more. */
+  log?: string[];
 }
 
 export const REASON_CODES = [
@@ -23,8 +28,11 @@ export const REASON_CODES = [
   "dependency_waiting",
   "dependency_cycle",
   "not_before",
+  "paused",
   "rate_limited",
   "account_closed",
+  "no_space",
+  "setup_failed",
   "budget_used_up",
   "gate_full",
   "review_full",
@@ -40,10 +48,15 @@ export const REASON_CODES = [
   "failed",
   "cancelled",
   "done",
+  "landed",
+  "not_landed",
+  "no_changes",
+  "reworked",
 ] as const;
 export type ReasonCode = (typeof REASON_CODES)[number];
 
-export interface Why extends Pick<TaskView, "id" | "type" | "state" | "since"> {
+export interface Why extends Pick<TaskView, "id" | "type" | "since"> {
+  state: TaskView["state"] | "cancelled";
   reasons: Reason[];
 }
 
@@ -54,8 +67,14 @@ export interface Held {
   budgetOf?: (type: string) => { text: string; isShared: boolean } | null;
   /** The machine's gate, when this type needs a slot and none is free. */
   gateOf?: (type: string) => { max: number; holders: number; waiting: number } | null;
+  /** No room for another workspace, or a set-up that keeps failing. */
+  workspaceOf?: (type: string) => HeldType | null;
   reviewLimit?: number;
   routeOf?: (type: string) => RouteFact;
+  /** Where the work of a task is; null for one without a branch. */
+  landingOf?: (view: TaskView) => Promise<Reason | null>;
+  /** Why its work is not proven. */
+  unprovenOf?: (view: TaskView) => Promise<string | null>;
 }
 
 /** Where `viv work` would find its handler. */
@@ -85,13 +104,30 @@ export async function whyTask(
     account: held.accountOf?.(type),
     budget: held.budgetOf?.(type),
     gate: held.gateOf?.(type),
+    workspace: state === "pending" || state === "waiting" ? held.workspaceOf?.(type) : null,
+    setupLog: await setupLog(store, view, held.workspaceOf?.(type)?.task),
     route: held.routeOf?.(type),
     inReview: (await store.counts()).review,
     reviewLimit: held.reviewLimit,
     lastNote: await lastNote(store, view),
+    landing: await held.landingOf?.(view),
+    paused: await store.paused(),
+    unproven: await held.unprovenOf?.(view),
     now,
   });
-  return { id: view.id, type: view.type, state, since, reasons };
+  return { id: view.id, type: view.type, state: wordOf(view), since, reasons };
+}
+
+const LOG_LINES = 3;
+
+/** Of the task's own set-up if that failed at last, else of the one that holds its route back. */
+async function setupLog(store: Store, view: TaskView, other?: string): Promise<string[]> {
+  const isOwn = view.history.findLast(isAttempt)?.outcome === "setup_failed";
+  const id = isOwn ? view.id : other;
+  if (id === undefined || (view.state !== "pending" && view.state !== "waiting")) return [];
+  const text = (await store.artifacts.read(`${id}.setup.log`)) ?? "";
+  const lines = text.split("\n").filter((line) => line.trim() !== "");
+  return lines.slice(-LOG_LINES);
 }
 
 /** A task that the ledger knows was moved out of the run, by a person or by its own handler. */
@@ -138,27 +174,43 @@ export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   account?: AccountState | null;
   budget?: ReturnType<NonNullable<Held["budgetOf"]>>;
   gate?: ReturnType<NonNullable<Held["gateOf"]>>;
+  workspace?: HeldType | null;
+  setupLog?: string[];
   route?: RouteFact;
   inReview?: number;
   reviewLimit?: number;
   /** The last note in the ledger, for a task that failed without an attempt. */
   lastNote?: string;
+  landing?: Reason | null;
+  unproven?: string | null;
+  paused?: Pause | null;
   now: number;
 }
 
 export function explain(facts: WhyFacts): Reason[] {
+  const { landing } = facts;
+  const before = landing?.code === "reworked" ? [landing] : [];
+  return [...before, ...explainState(facts)];
+}
+
+function explainState(facts: WhyFacts): Reason[] {
   const { id, state } = facts;
   const why = facts.reason ?? "unknown reason";
+  const unproven = facts.unproven ? `; it is unproven: ${facts.unproven}` : "";
   switch (state) {
     case "quarantined": {
       const command = `mv quarantine/${id}.json pending/    # after repairing the file`;
       return [reason("quarantined", `it was moved aside: ${why}`, command)];
     }
     case "done":
-      return [reason("done", `it was done ${ago(facts)} ago${howDone(facts)}`)];
+      return [
+        reason("done", `it was done ${ago(facts)} ago${howDone(facts)}${unproven}`),
+        ...(facts.landing ? [facts.landing] : []),
+      ];
     case "review": {
-      const text = `a person must approve it; it has waited for ${ago(facts)}`;
-      const command = `viv approve ${idWord(id)}    # or: viv reject ${idWord(id)} --note "…"`;
+      const text = `a person must approve it; it has waited for ${ago(facts)}${unproven}`;
+      const flag = facts.unproven ? " --unproven" : "";
+      const command = `viv approve ${idWord(id)}${flag}    # or: viv reject ${idWord(id)} --note "…"`;
       return [reason("in_review", text, command)];
     }
     case "failed":
@@ -230,14 +282,20 @@ function timeReasons(facts: WhyFacts): Reason[] {
     const left = formatDuration(Date.parse(notBefore) - now);
     reasons.push(reason("not_before", `not before ${notBefore} (in ${left})`));
   }
+  if (facts.paused) {
+    const text = `the run is ${pauseLine(facts.paused, now)}`;
+    reasons.push(reason("paused", text.replace(/; go on with: [^)]*\)$/, ")"), "viv resume"));
+  }
   const rest = restReason(facts);
   const others = [
     accountReason(facts),
+    workspaceReason(facts),
     budgetReason(facts),
     gateReason(facts),
     reviewReason(facts),
   ];
-  const inOrder = rest?.code === "rate_limited" ? [rest, ...others] : [...others, rest];
+  const isFirst = rest?.code === "rate_limited" || rest?.code === "setup_failed";
+  const inOrder = isFirst ? [rest, ...others] : [...others, rest];
   return [...reasons, ...inOrder.filter((one) => one !== null)];
 }
 
@@ -263,11 +321,24 @@ function reviewReason({ inReview = 0, reviewLimit = Number.POSITIVE_INFINITY }: 
   return reason("review_full", text, "viv ls --state review");
 }
 
-function restReason({ history, now }: WhyFacts): Reason | null {
+function workspaceReason({ workspace, setupLog = [] }: WhyFacts): Reason | null {
+  if (!workspace) return null;
+  const { why, detail, command } = workspace;
+  const log = why === "setup_failed" && setupLog.length > 0 ? { log: setupLog } : {};
+  return { ...reason(why, detail, command), ...log };
+}
+
+function restReason({ id, history, now, workspace, setupLog = [] }: WhyFacts): Reason | null {
   const last = history.at(-1);
   if (!last || !isAttempt(last) || !last.retry_at || Date.parse(last.retry_at) <= now) return null;
   const when = `${last.retry_at} (in ${formatDuration(Date.parse(last.retry_at) - now)})`;
   if (last.outcome === "rate_limited") return reason("rate_limited", `rate limited until ${when}`);
+  if (last.outcome === "setup_failed") {
+    const note = last.note?.replace(/; see: viv logs .*$/, "") ?? "";
+    const text = `the set-up of its workspace failed, which does not count as an attempt; tried again at ${when}: ${note}`;
+    const log = setupLog.length > 0 && !workspace ? { log: setupLog } : {};
+    return { ...reason("setup_failed", text, `viv logs ${idWord(id)} --setup`), ...log };
+  }
   const end = `attempt ${last.attempt} ended as ${last.outcome}`;
   return reason("resting", `${end}; the next one starts at ${when}`);
 }

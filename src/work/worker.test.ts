@@ -14,12 +14,13 @@ function scene(claim: () => Promise<Claim[]>, more: Partial<Store> = {}) {
   const events: WorkerEvent[] = [];
   const store = {
     location: "/run",
-    register: async () => ({ note: () => {}, release: async () => {} }),
+    register: async () => ({ note: () => {}, take: () => {}, release: async () => {} }),
     heartbeat: async () => {},
     claim: () => {
       claims++;
       return claim();
     },
+    paused: async () => null,
     waitForWork: async () => true, // there is always some
     reap: async () => ({ reaped: [], live: [], skipped: [], stuck: [] }),
     sweep: async () => ({ promoted: 0, adopted: 0, recovered: 0 }),

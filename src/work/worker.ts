@@ -4,6 +4,7 @@ import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
 import { MachineRetry, pause } from "../platform/machine-retry.ts";
+import { pauseLine } from "../queue/pause-line.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Registration, Store } from "../queue/store.ts";
 import { Attempt, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
@@ -48,6 +49,22 @@ export interface WorkerOptions extends AttemptSettings {
   onEvent?: (event: WorkerEvent) => void;
 }
 
+/** How the landing of a done task stands. */
+export interface BesideEvent {
+  id: string;
+  landing: string;
+  target: string;
+  commit?: string;
+  note?: string;
+}
+
+/** What runs beside a worker. */
+export interface Beside {
+  /** Resolves when nothing is left to do for now. A worker that drains waits for it. */
+  settle?(): Promise<void>;
+  stop(): Promise<void>;
+}
+
 export type WorkerEvent =
   | { kind: "started"; worker: string; types: readonly string[] | null }
   | { kind: "claimed"; claim: Claim }
@@ -57,6 +74,9 @@ export type WorkerEvent =
   | { kind: "held"; reasons: readonly string[] }
   /** The proof of a result that was made by hand. */
   | { kind: "proven"; result: ProvenResult }
+  | { kind: "landing"; landing: BesideEvent }
+  /** viv.toml has changed, and counts from the next claim on; `notes`: what of it does not. */
+  | { kind: "reloaded"; file: string; notes: readonly string[] }
   | { kind: "stopping"; running: number };
 
 export interface ProvenResult {
@@ -84,14 +104,15 @@ const CHECK_CLAIMS_EVERY_MS = 2_000;
 export class Worker {
   readonly #store: Store;
   readonly #host: WorkerHost;
-  readonly #options: WorkerOptions;
-  readonly #settings: AttemptSettings;
+  #options: WorkerOptions;
+  #settings: AttemptSettings;
   readonly #running = new Map<string, Pick<Attempt, "claim" | "stop" | "leave">>();
   /** Those of them whose handlers run; of the others only the end is being recorded. */
   readonly #busy = new Set<string>();
   readonly #report: WorkerReport = { attempts: 0, done: 0, review: 0, other: 0 };
   readonly #registrations: Registration[] = [];
   #held = "";
+  #remark = "";
   /** The slot in hand at the last claim. */
   #offered: Release | undefined;
   /** Claims in a row that failed. */
@@ -99,22 +120,44 @@ export class Worker {
   #isStopping = false;
   #wake: () => void = () => {};
   #grace: NodeJS.Timeout | undefined;
+  #beside: Beside | undefined;
 
   constructor(store: Store, host: WorkerHost, options: WorkerOptions) {
     this.#store = store;
     this.#host = host;
     this.#options = options;
+    this.#settings = this.#settingsOf(options);
+  }
+
+  #settingsOf(options: WorkerOptions): AttemptSettings {
     const onIdle = (claim: Claim) => {
       this.#busy.delete(keyOf(claim));
       this.#wake();
     };
-    this.#settings = {
+    return {
       ...options,
       // With a review limit, the end must be recorded before the next claim.
       onIdle: options.reviewLimit === undefined ? onIdle : undefined,
       slot: options.slots?.take,
       onError: (claim, error) => this.#emitError(error, claim),
     };
+  }
+
+  /** Other settings, from the next claim on: running attempts keep theirs. */
+  update(options: WorkerOptions): void {
+    const { types } = this.#options;
+    this.#options = options;
+    this.#settings = this.#settingsOf(options);
+    if (types?.join() !== options.types?.join()) {
+      for (const registration of this.#registrations) registration.take(options.types);
+    }
+    this.#wake();
+  }
+
+  /** A sentence that the heartbeats carry until it is taken back with "". */
+  remark(text: string): void {
+    this.#remark = text;
+    this.#noteTasks();
   }
 
   stop(): void {
@@ -140,11 +183,14 @@ export class Worker {
 
   /** Works until its mode is fulfilled or it is stopped, and all its attempts have ended. */
   async run(): Promise<WorkerReport> {
-    const stopBeside = this.#host.beside?.(this.#store, this.#host, this.#options);
+    // Its routes are those of the moment, also after an update.
+    const routeFor: WorkerOptions["routeFor"] = (type) => this.#options.routeFor(type);
+    const options = { ...this.#options, routeFor };
+    this.#beside = await this.#host.beside?.(this.#store, this.#host, options);
     try {
       return await this.#work();
     } finally {
-      await stopBeside?.();
+      await this.#beside?.stop();
     }
   }
 
@@ -175,6 +221,7 @@ export class Worker {
       }
       slots?.leave();
       while (this.#running.size > 0) await this.#someEnd();
+      if (!this.#isStopping) await this.#beside?.settle?.();
     } finally {
       slots?.leave();
       clearTimeout(this.#grace);
@@ -210,7 +257,11 @@ export class Worker {
     const { drain, types, reviewLimit, closedTypes } = this.#options;
     if (!drain || this.#running.size > 0 || this.#failedClaims > 0) return false;
     const waitsForPeople = closedTypes?.().waitsForPeople;
-    return isDrained(this.#store, types, { reviewLimit, waitsForPeople });
+    const look = () => isDrained(this.#store, types, { reviewLimit, waitsForPeople });
+    const isOver = await look();
+    if (!isOver || this.#beside?.settle === undefined) return isOver;
+    await this.#beside.settle(); // it may send tasks back
+    return look();
   }
 
   async #claim(): Promise<Claim[]> {
@@ -220,8 +271,9 @@ export class Worker {
       await beforeClaim?.();
       this.#offered = slots?.inHand();
       const closed = closedTypes?.();
-      if (closed) this.#emitHeld(closed.reasons);
-      if (closed?.all) return [];
+      const pauses = await this.#pauses();
+      this.#emitHeld([...(closed?.reasons ?? []), ...pauses]);
+      if (closed?.all || pauses.length > 0) return [];
       const most = this.#most;
       const request = { ...this.#wanted(closed), reviewLimit };
       const claims: Claim[] = [];
@@ -243,6 +295,11 @@ export class Worker {
       this.#failedClaims++;
       return [];
     }
+  }
+
+  async #pauses(): Promise<string[]> {
+    const paused = await this.#store.paused();
+    return paused === null ? [] : [`the run is ${pauseLine(paused)}`];
   }
 
   get #idleNames(): string[] {
@@ -286,7 +343,8 @@ export class Worker {
     const claims = [...this.#running.values()].map(({ claim }) => claim);
     for (const registration of this.#registrations) {
       const own = claims.filter(({ worker }) => worker === registration.worker);
-      registration.note(own.map(({ task }) => task.task_id).join(" "));
+      const tasks = own.map(({ task }) => task.task_id).join(" ");
+      registration.note([tasks, this.#remark].filter(Boolean).join(" · "));
     }
   }
 

@@ -598,21 +598,21 @@ describe("the list", () => {
     mkdirSync(join(root, "stray/x"), { recursive: true });
     expect(await facts(root)).toEqual([
       "ahead worktree 2",
-      "clean worktree merged",
-      "d1 dir merged",
+      "clean worktree",
+      "d1 dir",
       "d2 dir dirty",
-      "dirty worktree dirty merged",
-      "gone worktree merged missing",
-      "ignored worktree merged",
+      "dirty worktree dirty",
+      "gone worktree missing",
+      "ignored worktree",
       "merged worktree merged",
-      "nested worktree dirty merged",
-      "staged worktree dirty merged",
+      "nested worktree dirty",
+      "staged worktree dirty",
       "stray dir dirty",
     ]);
     const all = await listWorkspaces(root);
     const commits = Object.fromEntries(all.map((one) => [one.id, one.commits]));
     expect(commits).toMatchObject({ ahead: 2, clean: 0, merged: 1, dirty: 0, d1: 0 });
-    expect(all.find(({ id }) => id === "d2")?.bytes).toBe(5);
+    expect(all.find(({ id }) => id === "d2")?.bytes).toBeGreaterThan(0);
     expect(all.find(({ id }) => id === "ahead")).toMatchObject({
       path,
       branch: "viv/ahead",
@@ -627,7 +627,7 @@ describe("the list", () => {
     await open(ask("t3"));
     writeFileSync(join(root, ".t1.json"), "{");
     writeFileSync(join(repository, ".git/worktrees/t2/index"), "no index");
-    expect(await facts(root)).toEqual(["t1 dir dirty", "t2 worktree dirty", "t3 worktree merged"]);
+    expect(await facts(root)).toEqual(["t1 dir dirty", "t2 worktree dirty", "t3 worktree"]);
     renameSync(repository, `${repository}.away`);
     expect((await facts(root)).at(-1)).toBe("t3 worktree dirty");
     for (const id of ["t1", "t2", "t3"]) {
@@ -647,6 +647,10 @@ describe("the list", () => {
     userGit(folder, "init", "--quiet", "--bare", remote);
     userGit(repository, "remote", "add", "origin", remote);
     userGit(path, "push", "--quiet", "origin", "viv/t1");
+    expect(await facts(root), "a push of the task's own branch merges nothing").toEqual([
+      "t1 worktree 1",
+    ]);
+    userGit(path, "push", "--quiet", "origin", "viv/t1:main");
     expect(await facts(root)).toEqual(["t1 worktree merged"]);
   });
 });
@@ -670,6 +674,24 @@ describe("removing", () => {
       removed: false,
       reason: "there is no such workspace",
     });
+  });
+
+  test("not what got work after a look, unless it was asked for by name", async () => {
+    const { root, patch, ask } = newWorld();
+    const { path } = await open(ask());
+    const how = { isOnlySpent: true };
+    write(join(path, "a"), "x");
+    const changed = { removed: false, reason: "it has changed just now" };
+    expect(await removeWorkspace(root, "t1", patch, undefined, how)).toMatchObject(changed);
+    const commit = await commitWorkspace(path, "a");
+    expect(await removeWorkspace(root, "t1", patch, undefined, how)).toMatchObject(changed);
+    expect(existsSync(patch)).toBe(false);
+    expect(await removeWorkspace(root, "t1", patch, commit ?? "", how)).toMatchObject({
+      removed: true,
+    });
+    const dir = await open({ kind: "dir", root, id: "t2" });
+    write(join(dir.path, "a"), "x");
+    expect(await removeWorkspace(root, "t2", patch, undefined, how)).toMatchObject(changed);
   });
 
   test("a patch gives everything back that was changed since base", async () => {
@@ -810,7 +832,7 @@ describe("removing", () => {
     write(join(path, "a"), "x");
     await commitWorkspace(path, "a");
     await open({ ...ask("t3"), base: "viv/t2" }); // the same commit on two branches
-    expect(await removeWorkspace(root, "t2", patch)).toEqual({ id: "t2", removed: true });
+    expect(await removeWorkspace(root, "t2", patch)).toMatchObject({ branch_kept: "viv/t2" });
     expect(await removeWorkspace(root, "t3", patch)).toMatchObject({ branch_kept: "viv/t3" });
   });
 

@@ -170,7 +170,7 @@ const SCENES: Record<string, Scene> = {
         (name): Row => [[name, "t.9"], "there is no task t.9 in this run; see: viv ls", 3],
       ),
       [["costs", "--by", "modle"], '--by "modle" is not known; did you mean model?'],
-      [["costs", "--since", "yesterday"], "is not a time; write 2h, 7d, 2026-11-15 or"],
+      [["costs", "--since", "yesterday"], "is not a time; write 2h, 7d, 22:00, 2026-11-15 or"],
       [["costs", "--since", "2026-02-31"], "is not a time"],
       [["costs", "--limit", "0"], "--limit must be at least 1."],
       [["work"], "which handler? Pass --handler PATH"],

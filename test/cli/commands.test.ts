@@ -11,9 +11,11 @@ import { beforeEach, describe, expect, it } from "vitest";
 import type * as z from "zod/mini";
 import { ls, show, status } from "../../src/overview/operations.ts";
 import { why } from "../../src/overview/why.ts";
-import { claim, complete, fail, heartbeat, release } from "../../src/queue/operations/claims.ts";
+import { claim, fail, heartbeat, release } from "../../src/queue/operations/claims.ts";
 import { doctor, init, reap } from "../../src/queue/operations/maintenance.ts";
-import { approve, cancel, enqueue, reject, retry } from "../../src/queue/operations/tasks.ts";
+import { cancel, enqueue, reject, retry } from "../../src/queue/operations/tasks.ts";
+import { approve } from "../../src/work/operations/approve.ts";
+import { complete } from "../../src/work/operations/complete.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
 import { cli, json, ok, type Surroundings, viv } from "./support.ts";
@@ -54,6 +56,7 @@ const COUNTS = {
   review: 0,
   done: 0,
   failed: 0,
+  cancelled: 0,
   quarantined: 0,
 };
 
@@ -117,7 +120,8 @@ describe("enqueue", () => {
 
   it("makes an id when none is given", async () => {
     const keys = ["id", "type", "state", "created"];
-    const first = await documented(enqueue.output, keys, ["enqueue", "--type", "job"]);
+    const made = [...keys, "created_run"];
+    const first = await documented(enqueue.output, made, ["enqueue", "--type", "job"]);
     const second = await documented(enqueue.output, keys, ["enqueue", "--type", "job"]);
     expect(first).toMatchObject({ state: "pending", created: true });
     expect(first.id).not.toBe(second.id);
@@ -310,10 +314,10 @@ describe("decisions of people", () => {
   it("cancel, one or several", async () => {
     for (const id of ["t.1", "t.2", "t.3"]) await say("enqueue", "--type", "job", "--id", id);
     expect(await say("cancel", "t.1", "t.2", "--note", "as discussed")).toBe(
-      "t.1: pending → failed\nt.2: pending → failed\n",
+      "t.1: pending → cancelled\nt.2: pending → cancelled\n",
     );
     const { tasks } = await documented(cancel.output, ["tasks"], ["cancel", "t.3"]);
-    expect(tasks).toEqual([{ id: "t.3", from: "pending", to: "failed", attempt: 0 }]);
+    expect(tasks).toEqual([{ id: "t.3", from: "pending", to: "cancelled", attempt: 0 }]);
     expect(await say("show", "t.1")).toContain("as discussed");
     expect(await say("show", "t.1")).toContain("by=pia");
   });
@@ -336,7 +340,7 @@ describe("decisions of people", () => {
     const approved = await documented(approve.output, ["tasks"], ["approve", "t.2"]);
     expect(approved.tasks).toMatchObject([{ id: "t.2", from: "review", to: "done" }]);
     expect(await say("reject", "t.3", "--note", "no test")).toBe("t.3: review → pending\n");
-    const rejected = await documented(reject.output, ["tasks"], ["reject", "t.4"]);
+    const rejected = await documented(reject.output, ["tasks"], ["reject", "t.4", "--note", "no"]);
     expect(rejected.tasks).toMatchObject([{ id: "t.4", from: "review", to: "pending" }]);
   });
 
@@ -436,8 +440,10 @@ describe("looking", () => {
     const twice = await say("ls", "--limit", "1", "--state", "claimed,pending,claimed,pending");
     expect(twice).toContain("… 2 more; choose with");
     for (const id of ["t.2", "t.3"]) await say("cancel", id);
-    expect(await ids("--state", "failed")).toEqual(["t.3", "t.2"]);
-    expect(await ids("--state", "failed,claimed", "--limit", "1")).toEqual(["t.3"]);
+    expect(await ids("--state", "failed")).toEqual([]);
+    expect(await ids("--state", "cancelled")).toEqual(["t.3", "t.2"]);
+    expect(await ids("--state", "failed,cancelled,claimed", "--limit", "1")).toEqual(["t.3"]);
+    expect(await say("ls")).toContain("failed 0  cancelled 2");
     expect(await say("ls", "--help")).toMatch(
       /of each state the oldest, of done and failed the\s+newest/,
     );

@@ -153,6 +153,7 @@ describe("viv costs", () => {
       attempts: 4,
       proven: 2,
       usd_per_proven: 1.05,
+      ...{ landed: 0, usd_per_landed: null },
     });
     expect(rows.find(({ key }) => key === "haiku")?.usd_per_proven).toBeNull();
   });

@@ -329,6 +329,8 @@ done_when = "test -e seen.2"\nmax_attempts = 2`;
     expect(readdirSync(join(run, "artifacts/.sessions"))).toEqual(["b"]);
     expect(existsSync(join(run, "artifacts/old.sessions"))).toBe(false);
     expect(existsSync(join(run, "artifacts/a.session.json"))).toBe(false);
+    expect(await ok(["workspaces", "gc"], around())).toContain("kept a (it has files; remove it");
+    expect(await ok(["workspaces", "gc", "a"], around())).toContain("removed a (patch in");
     expect(await ok(["workspaces", "gc"], around())).toContain("no workspaces");
   });
 

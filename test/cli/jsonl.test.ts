@@ -10,10 +10,11 @@ let folder: string;
 let run: string;
 let around: Surroundings;
 
-beforeEach(() => {
+beforeEach(async () => {
   folder = newFolder();
   run = join(folder, "run");
   around = { cwd: folder, env: { VIV_RUN: run } };
+  await ok(["init"], { cwd: folder });
 });
 
 const stream = (stdin: string | Iterable<Uint8Array | string>, ...more: string[]) =>

@@ -48,7 +48,7 @@ const COMMANDS: [string, () => Promise<unknown>, string[], string][] = [
   ["release", claimed, ["release", "a", "--worker", "w"], "pending"],
   ["cancel", claimed, ["cancel", "a"], "failed"],
   ["approve", inReview, ["approve", "a"], "done"],
-  ["reject", inReview, ["reject", "a"], "pending"],
+  ["reject", inReview, ["reject", "a", "--note", "no"], "pending"],
 ];
 
 describe("a disk that fails once", () => {

@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { type CliIo, runCli } from "../../src/app/cli.ts";
@@ -35,6 +36,8 @@ export interface Surroundings {
   program?: Partial<Program>;
   /** Called with everything that is written to stdout. */
   onStdout?: (text: string) => void;
+  /** What a person at the terminal answers; without it there is no terminal to ask on. */
+  answer?: string;
   /** With a lock in the way of a board's branch. */
   patience?: Patience;
 }
@@ -66,6 +69,11 @@ export async function cli(args: readonly string[], around: Surroundings = {}): P
       cwd: around.cwd ?? "/",
       machine,
       patience: around.patience,
+      ask: async (question) => {
+        if (around.answer === undefined) return null;
+        said.stderr += question;
+        return around.answer;
+      },
       program: {
         ...{ node: process.execPath, viv: VIV, unitFiles: async () => unitFiles },
         ...around.program,
@@ -88,9 +96,10 @@ async function* bytes(text: string | Iterable<Uint8Array | string>) {
   else yield* text;
 }
 
-/** As `cli`, but anything other than exit 0 and a silent stderr fails the test at once. */
+/** As `cli`, but anything other than exit 0 and a silent stderr fails the test at once; a new run is named there. */
 export async function ok(args: readonly string[], around: Surroundings = {}): Promise<string> {
-  const { status, stdout, stderr } = await cli(args, around);
+  const { status, stdout, stderr: all } = await cli(args, around);
+  const stderr = all.replace(/^viv: created run .*\n/, "");
   if (status !== 0 || stderr !== "") {
     throw new Error(`viv ${args.join(" ")} ended with ${status}: ${stderr}`);
   }
@@ -116,7 +125,12 @@ interface ProcessOptions {
 
 /** Only what a program needs, so that the developer's VIV_RUN or NO_COLOR changes nothing. */
 export function environment(more: Record<string, string> = {}): Record<string, string> {
-  return { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "/", ...more };
+  return {
+    PATH: process.env.PATH ?? "",
+    HOME: process.env.HOME ?? "/",
+    XDG_STATE_HOME: join(tmpdir(), "viv-test-state"), // runs are noted there
+    ...more,
+  };
 }
 
 /** Runs the program to its end. */
@@ -158,7 +172,7 @@ export function quoted(text: string): string {
   return `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
-const SCRIPT = ["/usr/bin/script", "/bin/script"].find((path) => existsSync(path));
+export const SCRIPT = ["/usr/bin/script", "/bin/script"].find((path) => existsSync(path));
 /** Why there is no pseudo-terminal here, or false when there is one. */
 export const noTerminal = SCRIPT ? false : "no `script` (util-linux) on this machine";
 

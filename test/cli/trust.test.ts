@@ -97,7 +97,10 @@ describe.skipIf(!isRoot)("another user's viv.toml above a folder of one's own", 
     const env = { VIV_STATE: join(own, "state") };
     const told = `viv: ${shared}/viv.toml is ignored, because it is in a folder that may be written by everybody; make it yours alone (chown, chmod go-w), or, if you trust who can change it: VIV_TRUST=${shared}\n`;
     expect(viv(["enqueue", "--run", join(own, "run"), "--type", "t"], { cwd: own, env })).toEqual(
-      expect.objectContaining({ status: 0, stderr: told }),
+      expect.objectContaining({
+        status: 0,
+        stderr: `${told}viv: created run ${join(own, "run")}\n`,
+      }),
     );
     const work = viv(["work", "--run", join(own, "run"), "--drain"], { cwd: own, env });
     expect(work.status).toBe(2);

@@ -2,9 +2,11 @@ import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { gateHere, openRun } from "../../src/main.ts";
+import { type Landing, writeLanding } from "../../src/merge/landing.ts";
 import { REASON_CODES, type ReasonCode } from "../../src/work/why.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
+import { commitAll, newRepository, userGit, write } from "../support/landing-world.ts";
 import { FakeHost } from "../support/machine.ts";
 import { cli, controlCodes, json, ok, type Surroundings } from "./support.ts";
 
@@ -243,7 +245,8 @@ describe("a task in the queue", () => {
         command: "viv work",
       },
     ]);
-    await say("enqueue", "--type", "other", "--id", "t.2");
+    const { stderr } = await cli(["enqueue", "--type", "other", "--id", "t.2"], around);
+    expect(stderr).toContain("no route takes tasks of type other");
     expect((await why("t.2")).reasons).toEqual([
       {
         code: "no_route",
@@ -452,6 +455,18 @@ it("a task whose file was moved away is known by the ledger", async () => {
 });
 
 describe("what is up to people", () => {
+  it("a paused run", async () => {
+    await enqueue("t.1");
+    await say("pause", "--by", "pia", "--note", "lunch");
+    expect((await why("t.1")).reasons[0]).toEqual({
+      code: "paused",
+      text: expect.stringMatching(
+        /^the run is paused by pia \d+s ago: lunch \(nothing is claimed\)$/,
+      ),
+      command: "viv resume",
+    });
+  });
+
   it("a full review", async () => {
     around = { ...around, cwd: join(run, "..") };
     writeFileSync(join(run, "../viv.toml"), 'run = "run"\n[limits]\nreview = 1\n');
@@ -464,6 +479,27 @@ describe("what is up to people", () => {
       text: "1 task waits for review, and with 1 nothing more is claimed",
       command: "viv ls --state review",
     });
+  });
+
+  it("workspaces that take up their limit, and a set-up that fails", async () => {
+    around = { ...around, cwd: join(run, "..") };
+    const route = '[handlers.job]\nhandler = "x"\nworkspace = "dir"\nsetup = "false"\n';
+    writeFileSync(join(run, "../viv.toml"), `run = "run"\n${route}[limits]\nworkspaces = "1kB"\n`);
+    await enqueue("t.1");
+    mkdirSync(join(run, "workspaces/old"), { recursive: true });
+    writeFileSync(join(run, "workspaces/.bytes"), "2000 old\n");
+    expect((await why("t.1")).reasons[0]).toEqual({
+      code: "no_space",
+      text: "workspaces take up what [limits] workspaces allows (1 kB): 2 kB",
+      command: "viv workspaces gc",
+    });
+    writeFileSync(join(run, "../viv.toml"), `run = "run"\n${route}`);
+    await claim("t.1");
+    const failed = ["--outcome", "setup_failed", "--retry-at", "+1h", "--note", "exit 1"];
+    await say("fail", "t.1", "--worker", "w1", ...failed);
+    const [reason] = (await why("t.1")).reasons;
+    expect(reason).toMatchObject({ code: "setup_failed", command: "viv logs t.1 --setup" });
+    expect(reason?.text).toMatch(/^the set-up of its workspace failed, .*: exit 1$/);
   });
 
   it("a budget that is used up", async () => {
@@ -516,6 +552,47 @@ describe("what is up to people", () => {
     expect(reason?.text).toContain(
       "the budget of this run is reserved: $0.10 of $1.00, $0.80 reserved by others, and an attempt may cost $1.00; wait until those attempts end",
     );
+  });
+});
+
+it("where the work of a done task is, and why one went back", async () => {
+  const repository = newRepository(join(run, "..", "repository"));
+  const base = userGit(repository, "rev-parse", "main");
+  userGit(repository, "switch", "--quiet", "--create", "viv/t.1");
+  write(join(repository, "file.txt"), "changed\n");
+  const head = commitAll(repository, "work");
+  await enqueue("t.1");
+  const store = await openRun(run, { machine: host.process() });
+  const [claim] = await store.claim({ worker: "w" });
+  await store.complete({ id: "t.1", worker: "w", token: claim?.token });
+  const at = "2026-11-16T12:00:00.000Z";
+  const place = { task: "t.1", at, repository, branch: "viv/t.1", base, target: "main" };
+  const landing = { ...place, head, strategy: "merge", reworks: 0 } as const;
+  const reasonWith = async (more: Partial<Landing> & Pick<Landing, "state">) => {
+    writeLanding(run, { ...landing, ...more });
+    return (await why("t.1")).reasons.at(-1);
+  };
+  const conflict = {
+    state: "needs_you",
+    reason: "conflict with main in a.ts",
+    command: "viv x",
+  } as const;
+  expect(await reasonWith(conflict)).toEqual({
+    code: "not_landed",
+    text: "done, not landed: conflict with main in a.ts",
+    command: "viv x",
+  });
+  expect(await reasonWith({ state: "landed", to: head })).toMatchObject({ code: "landed" });
+  expect(await reasonWith({ state: "no_changes" })).toMatchObject({ code: "no_changes" });
+  const reason = "conflict with main in a.ts; sent back (rework 1 of 2)";
+  expect((await reasonWith({ state: "reworked", reason }))?.text).toBe(
+    `done, not landed: ${reason}; done again since`,
+  );
+  await store.rework("t.1");
+  await store.close();
+  expect((await why("t.1")).reasons[0]).toEqual({
+    code: "reworked",
+    text: "sent back: conflict with main in a.ts (rework 1 of 2)",
   });
 });
 

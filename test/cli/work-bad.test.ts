@@ -37,9 +37,11 @@ async function misbehave(text: string, route = "", flags: string[] = ["--drain"]
     `run = "run"\n[handlers.good]\nhandler = "./good.sh"\n[handlers.bad]\nhandler = "./bad.sh"\n${route}\n[limits]\nlog = "100kB"\n`,
   );
   const said = await cli(["work", "--worker-id", "w1", ...flags], around());
-  expect(said.status, said.stderr).toBe(0);
   for (const id of ["good.1", "good.2"]) expect((await show(id)).state, id).toBe("done");
-  return show("bad");
+  const bad = await show("bad");
+  // A drain tells of a task that failed; one that was moved by hand has no line in the ledger.
+  expect(said.status, said.stderr).toBeLessThanOrEqual(bad.state === "failed" ? 1 : 0);
+  return bad;
 }
 
 async function show(id: string) {

@@ -21,6 +21,8 @@ interface Scene {
   host: FakeHost;
   /** What the act needs from the set-up. */
   refs: { id: string; worker: string; token: string }[];
+  /** Tasks that went back after they were done. */
+  reworked: string[];
   /** Process trees of handlers: they must be gone before their tasks are given out again. */
   trees: number[];
 }
@@ -33,6 +35,8 @@ interface Scenario {
   creates?: string[];
   /** The act enqueues `a` again, with the payload `{ round: 2 }`. */
   isAgain?: boolean;
+  /** The act sends `a` back, which was done once. */
+  isReworked?: boolean;
 }
 
 const HOUR = 3_600_000;
@@ -223,6 +227,24 @@ const SCENARIOS: Scenario[] = [
     act: (scene) => scene.store.fail(first(scene)),
   },
   {
+    name: "hand in",
+    setUp: claimed,
+    act: (scene) => scene.store.complete(first(scene), { handIn: true }),
+  },
+  {
+    name: "pause",
+    setUp: claimed,
+    act: ({ store }) => store.pause({ by: "me", note: "lunch" }),
+  },
+  {
+    name: "resume",
+    setUp: async (scene) => {
+      await claimed(scene);
+      await scene.store.pause();
+    },
+    act: ({ store }) => store.resume(),
+  },
+  {
     name: "release",
     setUp: claimed,
     act: (scene) => scene.store.release(first(scene)),
@@ -253,6 +275,18 @@ const SCENARIOS: Scenario[] = [
       await scene.store.fail(first(scene));
     },
     act: ({ store }) => store.retry("a", { by: "me" }),
+  },
+  {
+    name: "rework",
+    setUp: async (scene) => {
+      await claimed(scene);
+      await scene.store.complete(first(scene));
+      await scene.store.flushStatus();
+      await scene.store.enqueue({ id: "c", type: "t", depends_on: ["a"] });
+      scene.refs.length = 0;
+    },
+    act: ({ store }) => store.rework("a", { by: "merge", why: "conflict", note: "in x" }),
+    isReworked: true,
   },
   ...(["approve", "reject"] as const).map((decision) => ({
     name: decision,
@@ -368,7 +402,7 @@ async function prepare(scenario: Scenario): Promise<Scene> {
   const host = new FakeHost();
   const machine = host.process();
   const store = await openRun(path, { create: true, machine, durability: "fast" });
-  const scene: Scene = { store, path, host, refs: [], trees: [] };
+  const scene: Scene = { store, path, host, refs: [], trees: [], reworked: [] };
   await scenario.setUp(scene);
   // What is written "soon" belongs to the set-up.
   await new Promise((resolve) => setImmediate(resolve));
@@ -451,6 +485,15 @@ async function recover(
     });
     expect(isNew || was.isRefused, "an acknowledged round is there").toBe(true);
   }
+  if (scenario.isReworked) {
+    const [lies] = now.get("a") ?? [];
+    if (lies?.state !== "done") scene.reworked.push("a");
+    expect(lies?.state === "pending" || was.isRefused, "an acknowledged rework is there").toBe(
+      true,
+    );
+    const { attempt } = (await store.attemptsOf("a")).at(-1) ?? {};
+    expect(attempt ?? 1).toBe(1);
+  }
   for (const pid of scene.trees) expect(host.isAlive(pid), `process ${pid} is gone`).toBe(false);
   const isNote = (name: string) => !name.startsWith("~"); // a file between two notes may stay
   expect(names(join(path, ".viv/processes")).filter(isNote), "no note is left").toEqual([]);
@@ -463,7 +506,8 @@ function isHealthy({ findings }: DoctorReport): Finding[] {
 }
 
 /** All that is not failed gets done, each once. */
-async function workOff(store: Store, { path, host }: Scene): Promise<void> {
+async function workOff(store: Store, { path, host, reworked }: Scene): Promise<void> {
+  await store.resume();
   await store.enqueueMany(
     [
       { id: "x", type: "t" },
@@ -497,6 +541,7 @@ async function workOff(store: Store, { path, host }: Scene): Promise<void> {
     const approved = lines.filter((l) => l.task === id && l.event === "approved").length;
     const rounds = join(path, `artifacts/${id}.rounds`);
     const before = names(rounds).filter((n) => names(join(rounds, n)).includes("done.json"));
+    before.push(...reworked.filter((one) => one === id));
     expect(approved > 0 ? approved : times, `${id} was done once`).toBe(1 + before.length);
   }
   for (const [id, [lies]] of places(path)) {

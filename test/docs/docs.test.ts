@@ -24,10 +24,13 @@ function blocks(text: string, language: string): string[] {
 /** Times and places differ from run to run; everything else must be as printed in the README. */
 function masked(text: string): string {
   return text
-    .replace(/\S*\/(audit|pit|crew\.org|board\.org|\.crew)\b/g, "PATH/$1")
+    .replace(
+      /\S*\/(audit|night|pit|crew\.org|board\.org|\.crew|\.viv\/fleet|app\/viv\.toml|app(?= merge))\b/g,
+      "PATH/$1",
+    )
     .replace(/\bw-[0-9a-z]+-[0-9a-z]+\b/g, "WARRANT")
     .replace(/\bpid \d+/g, "pid PID")
-    .replace(/\b[0-9a-f]{7}\b/g, "COMMIT")
+    .replace(/\b([0-9a-f]{7}|[0-9a-f]{10})\b/g, "COMMIT")
     .replace(/\d{4}-\d{2}-\d{2} \d\d:\d\d/g, "TIME")
     .replace(/\b\d+(\.\d)? ?(ms|s|m)\b/g, "TIME")
     .replace(/(TIME ago|in TIME|last run|next tick) +/g, "$1 ")
@@ -44,11 +47,16 @@ function danceMermaid(): string {
 }
 
 describe("README.md", () => {
-  it("shows what the tour really prints", () => {
-    const tour = blocks(readme, "sh").find((block) => block.includes("viv init ./audit"));
-    const printed = blocks(readme, "text").find((block) => block.includes("enqueued t.web"));
-    const script =
-      tour?.replace('"$PWD/dist/viv.cjs"', JSON.stringify(join(dist, "viv.cjs"))) ?? "";
+  it.each([
+    ["quick start", "viv init --template fleet", "made viv.toml"],
+    ["tour", "viv init ./audit", "enqueued t.web"],
+  ])("shows what the %s really prints", (_, command, line) => {
+    const all = blocks(readme, "sh");
+    const [begin = ""] = all.find((block) => block.includes("VIV="))?.split("\n") ?? [];
+    const block = all.find((one) => one.includes(command))?.replace(begin, "");
+    const printed = blocks(readme, "text").find((one) => one.includes(line));
+    const viv = begin.replace('"$PWD/dist/viv.cjs"', JSON.stringify(join(dist, "viv.cjs")));
+    const script = `${viv}\n${block}`;
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), USER: "tester" };
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
@@ -62,6 +70,21 @@ describe("README.md", () => {
     const script = `${viv}\n${block}`;
     const output = execFileSync("bash", ["-euc", script], { encoding: "utf8", env });
     expect(masked(output)).toBe(masked(printed ?? ""));
+  });
+
+  it("shows what a report really prints", () => {
+    const block = blocks(readme, "sh").find((one) => one.includes("viv report  "));
+    const printed = blocks(readme, "text").find((one) => one.includes("Needs you"));
+    const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
+    const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), VIV_STATE: newFolder() };
+    const output = execFileSync("bash", ["-euc", `${viv}\n${block}`], { encoding: "utf8", env });
+    // Which task was the slowest, when it was, and in which part of the period it was.
+    const still = (text: string) =>
+      masked(text)
+        .replace(/^Slowest .*/m, "Slowest TASKS")
+        .replace(/\d\d:\d\d–\d\d:\d\d/g, "TIME")
+        .replace(/[·▁-█]{24}/g, "BAR");
+    expect(still(output)).toBe(still(printed ?? ""));
   });
 
   it("shows what an agent really prints", () => {

@@ -74,7 +74,9 @@ export class Example {
       killSignal: "SIGKILL",
     });
     if (error) throw error;
-    return { status: status ?? -1, stdout, stderr };
+    // A new run is named there.
+    const rest = stderr.replace(/^viv: created run .*\n/gm, "");
+    return { status: status ?? -1, stdout, stderr: rest };
   }
 
   /** ./run.sh, and Ctrl-C as soon as a file is there: it ends as one that was interrupted. */

@@ -44,7 +44,7 @@ test("nor when there is no other attempt", async () => {
   const pit = await Pit.make();
   const id = await pit.toss("x", "--done-when", "false", "--max-attempts", "1");
   const lies = pit.script("h.sh", `echo LIE > done/${id}.result.md`);
-  expect(await ended(pit.work(lies, "--drain"))).toBe(0);
+  expect(await ended(pit.work(lies, "--drain"))).toBe(1);
   expect(await pit.stateOf(id)).toBe("failed");
   expect(pit.names("done")).toEqual([`${id}.unproven-1.md`]);
 });

@@ -51,7 +51,9 @@ export async function settle(scene, report) {
   const limit = DRAIN_BASE_SECONDS + (waiting + pending) * DRAIN_SECONDS_PER_TASK;
   report(`drain: ${pending} pending, ${waiting} waiting`);
   const begin = uptime();
-  const child = startWorker(scene, "drain", { flags: ["--drain", "--concurrency", "6"] });
+  const child = startWorker(scene, "drain", {
+    flags: ["--drain", "--exit-zero", "--concurrency", "6"],
+  });
   const ended = await within(limit * 1000, child.ended);
   if (ended === undefined) {
     const why = await scene.command({ verb: "status" }, ["status"]);

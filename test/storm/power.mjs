@@ -125,7 +125,7 @@ function forgetAfter(scene, cutAt) {
 async function recover(scene) {
   const bytes = bytesBelow(scene.run);
   const workers = [
-    startWorker(scene, "drain", { flags: ["--drain", "--concurrency", "4"] }),
+    startWorker(scene, "drain", { flags: ["--drain", "--exit-zero", "--concurrency", "4"] }),
     startWorker(scene, "w1", { flags: ["--concurrency", "3"] }),
   ];
   const [drain, standing] = workers;

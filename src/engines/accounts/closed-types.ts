@@ -35,6 +35,8 @@ interface ClosedTypesOptions {
    * route of their own).
    */
   spent?: (type: string | null) => UsedUp | null;
+  /** Why no task of this type is claimed, with or without a model: a person can help. */
+  held?: (type: string | null) => Omit<UsedUp, "isForPeople"> | null;
   /** Why the machine's gate has no slot for an engine. */
   full?: () => string | null;
   /** Once for each file that cannot be used. */
@@ -58,7 +60,9 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   const usesModels = types.some((one) => one.usesModel);
   const spent = usesModels ? options.spent : undefined;
   const full = usesModels ? options.full : undefined;
-  if (!spent && !full && types.every(({ account }) => account === null)) return undefined;
+  const { held } = options;
+  const hasAccounts = types.some(({ account }) => account !== null);
+  if (!spent && !full && !held && !hasAccounts) return undefined;
   const warned = new Set<string>();
   const warn = (message: string) => {
     if (!warned.has(message)) options.onWarning?.(message);
@@ -71,12 +75,16 @@ export function closedTypes(options: ClosedTypesOptions): (() => ClosedTypes) | 
   let last: Reading | undefined;
   return () => {
     const at = now();
-    const changed = accounts.changedAt();
-    const usedUp = types.map(({ name, usesModel }) => (usesModel && spent?.(name)) || null);
+    const changed = hasAccounts ? accounts.changedAt() : 0;
+    const usedUp = types.map(({ name, usesModel }) => {
+      const one = held?.(name);
+      if (one) return { ...one, isForPeople: true };
+      return (usesModel && spent?.(name)) || null;
+    });
     const gate = full?.() ?? null;
-    const held = `${usedUp.map((one) => one?.text)} ${gate !== null}`;
-    if (!last || changed !== seen || at >= validUntil || at < readAt || wasHeld !== held) {
-      wasHeld = held;
+    const state = `${usedUp.map((one) => one?.text)} ${gate !== null}`;
+    if (!last || changed !== seen || at >= validUntil || at < readAt || wasHeld !== state) {
+      wasHeld = state;
       last = read(types, accounts, { usedUp, gate }, at, warn);
       seen = Math.abs(at - changed) < UNSETTLED_MS ? Number.NaN : changed;
       readAt = at;
@@ -111,6 +119,8 @@ interface UsedUp {
   /** When it comes back by itself. */
   until: number | null;
   text: string;
+  /** Although it is looked at again by itself. */
+  isForPeople?: boolean;
 }
 
 function read(
@@ -139,7 +149,8 @@ function read(
     (isOpen ? open : closed).push(name);
     const until = state?.state === "closed" ? Date.parse(state.until) : null;
     const times = [until, budget?.until].filter((time) => typeof time === "number");
-    forPeople.set(name, !isUsable && times.length === 0);
+    const needsPerson = times.length === 0 || budget?.isForPeople === true;
+    forPeople.set(name, !isUsable && needsPerson);
     atGate.set(name, isUsable && !isOpen);
     if (!isUsable && times.length > 0) {
       nextOpen = Math.min(nextOpen ?? Number.POSITIVE_INFINITY, ...times);

@@ -123,6 +123,33 @@ describe("dollars", () => {
   });
 });
 
+describe("a landed task", () => {
+  const landings = (...lines: LedgerLine[]) => {
+    const tally = new LedgerTotals(["type", "model", "day"], { landed: true });
+    for (const one of [usage([opus(1)]), done(), ...lines]) tally.add(one);
+    return tally;
+  };
+  const landed = line("landed", { at: "2026-11-16T10:00:00.000Z", token: undefined });
+
+  test("counts once, with the keys of the attempt that proved it, on the day it landed", () => {
+    expect(landings().total().landed).toBe(0);
+    const tally = landings(landed, landed);
+    expect(tally.total().landed).toBe(1);
+    expect(tally.rows("type").get("job")?.landed).toBe(1);
+    expect(tally.rows("model").get("opus")?.landed).toBe(1);
+    expect(tally.rows("day").get("2026-11-15")?.landed).toBe(0);
+    expect(tally.rows("day").get("2026-11-16")?.landed).toBe(1);
+  });
+
+  test("one that went back is proven by its last attempt only", () => {
+    const again = { token: "2", attempt: 2 };
+    const sent = landings(line("reworked", { from: "done", to: "pending" }));
+    expect(sent.total().proven).toBe(0);
+    for (const one of [usage([opus(2)], again), done(again), landed]) sent.add(one);
+    expect(sent.total()).toMatchObject({ proven: 1, landed: 1, reported: 3 });
+  });
+});
+
 describe("a proven task", () => {
   const spent = usage([opus(2)], { agent: "ann" });
 

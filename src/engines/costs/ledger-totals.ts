@@ -55,10 +55,17 @@ export class LedgerTotals {
   readonly #ended = new Map<string, Attempt>();
   /** By task: the attempt that a person has to judge. */
   readonly #review = new Map<string, Attempt>();
+  /** By task: the keys of the attempt that proved it, until it lands. */
+  readonly #proven: Map<string, Keys> | null;
+  readonly #landed: Keys[] = [];
 
-  /** The dimensions that `rows` can return: rows for each task take memory for each task. */
-  constructor(by: readonly Dimension[]) {
+  /**
+   * The dimensions that `rows` can return: rows for each task take memory for each task, and so do
+   * landings.
+   */
+  constructor(by: readonly Dimension[], more: { landed?: boolean } = {}) {
     this.#sums = new Map((["run", ...by] as const).map((one) => [one, new Map()]));
+    this.#proven = more.landed ? new Map() : null;
   }
 
   /** `written`: the line was written between these days, if known; its own clock may be wrong. */
@@ -69,6 +76,8 @@ export class LedgerTotals {
     else if (event === "ended") this.#end(line);
     else if (event === "void") this.#undo(line);
     else if (event === "approved") this.#approve(line);
+    else if (event === "landed") this.#land(line);
+    else if (event === "reworked") this.#rework(task);
     else if (event === "rejected" || event === "cancelled") this.#review.delete(task);
   }
 
@@ -143,7 +152,7 @@ export class LedgerTotals {
     const key = keyOf(line);
     const attempt = this.#find(line);
     if (attempt === undefined) return;
-    if (line.outcome === "done" && line.to === "done") attempt.proven = dayOf(line);
+    if (line.outcome === "done" && line.to === "done") this.#prove(attempt, line);
     if (line.outcome === "done" && line.to === "review") this.#review.set(attempt.task, attempt);
     this.#open.delete(key);
     this.#ended.set(key, attempt);
@@ -166,8 +175,36 @@ export class LedgerTotals {
     const attempt = this.#review.get(line.task ?? "");
     if (attempt === undefined) return;
     this.#review.delete(attempt.task);
-    attempt.proven = dayOf(line);
+    this.#prove(attempt, line);
     if (attempt.isAdded) addProof(this.#sums, attempt);
+  }
+
+  #prove(attempt: Attempt, line: LedgerLine): void {
+    attempt.proven = dayOf(line);
+    const { task, type, worker, agent } = attempt;
+    const day = attempt.proven;
+    this.#proven?.set(task, {
+      task,
+      type,
+      worker,
+      agent,
+      day,
+      models: [...modelsOf(attempt).keys()],
+    });
+  }
+
+  /** Its proof did not hold after the merge. One from long ago stays counted. */
+  #rework(task: string): void {
+    this.#proven?.delete(task);
+    for (const one of this.#ended.values()) if (one.task === task) one.proven = null;
+  }
+
+  /** On the day when it landed, with the keys of the attempt that proved it; a task lands once. */
+  #land(line: LedgerLine): void {
+    const keys = this.#proven?.get(line.task ?? "");
+    if (keys === undefined) return;
+    this.#proven?.delete(keys.task);
+    this.#landed.push({ ...keys, day: dayOf(line) });
   }
 
   #find(id: AttemptId): Attempt | undefined {
@@ -185,6 +222,7 @@ export class LedgerTotals {
       all.set(by, new Map([...rows].map(([key, sum]) => [key, { ...sum }])));
     }
     for (const attempt of this.#latest()) addAttempt(all, attempt);
+    for (const one of this.#landed) addLanding(all, one);
     return all;
   }
 }
@@ -204,6 +242,22 @@ function addProof(sums: Sums, attempt: Attempt): void {
   for (const [by, rows] of sums) {
     const keys = by === "model" ? modelsOf(attempt).keys() : [keyIn(by, proof)];
     for (const key of keys) rowOf(rows, key).proven++;
+  }
+}
+
+interface Keys {
+  task: string;
+  type: Key;
+  worker: Key;
+  agent: Key;
+  day: string;
+  models: Key[];
+}
+
+function addLanding(sums: Sums, one: Keys): void {
+  for (const [by, rows] of sums) {
+    const keys = by === "model" ? one.models : [keyIn(by, one)];
+    for (const key of keys) rowOf(rows, key).landed++;
   }
 }
 
@@ -235,10 +289,18 @@ class AmountSum {
   readonly #sums = new Map<string, Amount>();
 
   add(used: Amount): void {
-    const key = JSON.stringify([used.model, used.source]);
-    const before = this.#sums.get(key);
-    const usd = used.usd === null ? null : used.usd + (before?.usd ?? 0);
-    this.#sums.set(key, { ...used, ...addTokens(before ?? NO_TOKENS, used), usd });
+    // No source has a space in it.
+    const key = used.model === null ? `${used.source}` : `${used.source} ${used.model}`;
+    const sum = this.#sums.get(key);
+    if (sum === undefined) {
+      this.#sums.set(key, { ...used });
+      return;
+    }
+    sum.input += used.input;
+    sum.output += used.output;
+    sum.cacheRead += used.cacheRead;
+    sum.cacheWrite += used.cacheWrite;
+    if (used.usd !== null) sum.usd = used.usd + (sum.usd ?? 0);
   }
 
   get list(): Amount[] {
@@ -285,10 +347,20 @@ export interface Spending {
   attempts: number;
   /** Tasks whose result was proven. */
   proven: number;
+  /** Of those, the ones whose work is in its target branch. */
+  landed: number;
 }
 
 function noSpending(): Spending {
-  return { tokens: NO_TOKENS, reported: 0, imputed: 0, unpriced: 0, attempts: 0, proven: 0 };
+  return {
+    tokens: NO_TOKENS,
+    reported: 0,
+    imputed: 0,
+    unpriced: 0,
+    attempts: 0,
+    proven: 0,
+    landed: 0,
+  };
 }
 
 function spentIn(sum: Spending): Spent {
@@ -313,4 +385,5 @@ function addSpending(sum: Spending, more: Spending): void {
   sum.unpriced += more.unpriced;
   sum.attempts += more.attempts;
   sum.proven += more.proven;
+  sum.landed += more.landed;
 }

@@ -26,6 +26,8 @@ class Ledger {
             yield { line, file: "2026-11-15.jsonl", offset: read };
           }
         },
+        position: () => ({ "2026-11-15.jsonl": read }),
+        onNews: () => () => {},
       }),
       append: async (line) => this.write(line as LedgerLine),
       show: async (id) =>

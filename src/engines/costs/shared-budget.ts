@@ -19,7 +19,8 @@ import {
   toHold,
 } from "./reserve-policy.ts";
 
-type LedgerStore = Pick<Store, "followLedger" | "append" | "show">;
+type News = Pick<LedgerNews, "news">;
+type LedgerStore = Pick<Store, "append" | "show"> & { followLedger(): News };
 type IsMeant = (type: string) => boolean;
 
 /** The spending and reservations of others; and `held`: why there is no room for one more step. */
@@ -37,7 +38,7 @@ const VERIFY_MS = 2_000;
  */
 export class SharedBudget {
   readonly #store: LedgerStore;
-  readonly #ledger: LedgerNews;
+  readonly #ledger: News;
   readonly #now: () => number;
   readonly #totals = new LedgerTotals(["task", "day"]);
   readonly #reservations = new Reservations();
@@ -114,6 +115,11 @@ export class SharedBudget {
     );
   }
 
+  /** By all attempts, in this run and today. */
+  get spent(): Record<"run" | "day", Spent> {
+    return this.#totals.withoutAttempt(NONE, this.#today);
+  }
+
   /** Reserved, and not spent yet. */
   get reserved(): Spent & { runs: number } {
     const { standing } = this.#reservations;
@@ -134,7 +140,7 @@ export class SharedBudget {
     const others = this.#reservations.others(own, mine);
     return {
       limits,
-      spent: this.#totals.withoutAttempt(NONE, this.#today),
+      spent: this.spent,
       reserved: this.#unspent(others),
       isAlone: others.length === 0,
       step: this.#sizes.step(isMeant) ?? this.#sizes.step(),

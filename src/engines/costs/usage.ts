@@ -137,26 +137,26 @@ export function usageLine(
 export function usedOn(line: LedgerLine): Amount[] {
   if (line.event === "usage") {
     const models: unknown = line.models;
-    return Array.isArray(models) ? models.flatMap(readAmount) : [];
+    const records = Array.isArray(models) ? models.filter(isRecord) : [];
+    return records.flatMap((entry) => readAmount(entry, entry));
   }
   if (line.event !== "step" || !isRecord(line.tokens)) return [];
-  const { model, usd, tokens, source } = line;
-  return readAmount({ ...tokens, model, usd, source });
+  return readAmount(line, line.tokens);
 }
 
-function readAmount(entry: unknown): Amount[] {
-  if (!isRecord(entry)) return [];
-  const tokens = {
-    input: amountIn(entry.input) ?? 0,
-    output: amountIn(entry.output) ?? 0,
-    cacheRead: amountIn(entry.cache_read) ?? 0,
-    cacheWrite: amountIn(entry.cache_write) ?? 0,
+/** Not copied: a report reads a hundred thousand of them. */
+function readAmount(of: Record<string, unknown>, tokens: Record<string, unknown>): Amount[] {
+  const usd = amountIn(of.usd);
+  const amount: Amount = {
+    model: typeof of.model === "string" && of.model !== "" ? of.model : null,
+    input: amountIn(tokens.input) ?? 0,
+    output: amountIn(tokens.output) ?? 0,
+    cacheRead: amountIn(tokens.cache_read) ?? 0,
+    cacheWrite: amountIn(tokens.cache_write) ?? 0,
+    usd,
+    source: usd === null ? null : of.source === "reported" ? "reported" : "imputed",
   };
-  const usd = amountIn(entry.usd);
-  if (usd === null && totalTokens(tokens) === 0) return [];
-  const model = typeof entry.model === "string" && entry.model !== "" ? entry.model : null;
-  const source = usd === null ? null : entry.source === "reported" ? "reported" : "imputed";
-  return [{ model, ...tokens, usd, source }];
+  return usd === null && totalTokens(amount) === 0 ? [] : [amount];
 }
 
 /** A finite number from zero; null for anything else. */

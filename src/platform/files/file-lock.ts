@@ -14,6 +14,8 @@ import { explained, openToWrite } from "./state-files.ts";
 export interface FileLockOptions {
   /** How long to wait for another holder; 0: not at all. */
   waitMs?: number;
+  /** Gives up when it is aborted. */
+  signal?: AbortSignal;
   /** Opens the lock file, never through a link. Default: makes a plain file of mode 0600. */
   open?: (path: string) => number;
 }
@@ -27,11 +29,12 @@ const WAIT_MS = 10_000;
 export function withFileLock<T>(
   path: string,
   critical: () => T | Promise<T>,
-  { waitMs = WAIT_MS, open = openLock }: FileLockOptions = {},
+  { waitMs = WAIT_MS, open = openLock, signal }: FileLockOptions = {},
 ): Promise<T> {
   const giveUpAt = performance.now() + waitMs;
+  const leftMs = () => (signal?.aborted ? 0 : giveUpAt - performance.now());
   return inTurn(path, async () => {
-    const fd = await lock(path, open, () => giveUpAt - performance.now());
+    const fd = await lock(path, open, leftMs, signal);
     if (fd === null) throw lockedError(path, waitMs);
     try {
       return await critical();
@@ -102,13 +105,14 @@ async function lock(
   path: string,
   open: (path: string) => number,
   leftMs: () => number,
+  signal?: AbortSignal,
 ): Promise<number | null> {
   for (let round = 1; ; round++) {
     const fd = open(path);
     let isOurs = false;
     try {
-      const answer = await flock(fd, Math.max(0, Math.ceil(leftMs())));
-      if (answer === "busy") return null;
+      const answer = await flock(fd, Math.max(0, Math.ceil(leftMs())), signal);
+      if (answer === "busy" || (answer === "interrupted" && signal?.aborted)) return null;
       // Always: it cannot run here.
       if (answer === "interrupted" && round >= MOST_ROUNDS && leftMs() <= 0) return null;
       isOurs = answer === "ours" && (isSameFile(fd, path) || round >= MOST_ROUNDS);
@@ -122,7 +126,7 @@ async function lock(
 /** "interrupted": a signal ended flock(1), as Ctrl-C does to all processes of a terminal. */
 type Answer = "ours" | "busy" | "interrupted";
 
-function flock(fd: number, waitMs: number): Promise<Answer> {
+function flock(fd: number, waitMs: number, signal?: AbortSignal): Promise<Answer> {
   // Loaded when it is needed: most commands take no lock, and it is slow to load.
   const { spawn } = process.getBuiltinModule("node:child_process");
   const how = waitMs === 0 ? ["-n"] : ["-w", String(waitMs / 1000)];
@@ -130,12 +134,15 @@ function flock(fd: number, waitMs: number): Promise<Answer> {
     const child = spawn("flock", ["-x", ...how, "3"], {
       stdio: ["ignore", "ignore", "ignore", fd],
     });
+    const giveUp = () => child.kill();
+    signal?.addEventListener("abort", giveUp);
     child.on("error", (error) => {
       const isMissing = errno(error) === "ENOENT";
       const message = "the flock command is missing; install util-linux.";
       reject(isMissing ? new VivError("UNSUPPORTED", message) : error);
     });
     child.on("exit", (status) => {
+      signal?.removeEventListener("abort", giveUp);
       if (status === null) resolve("interrupted");
       else if (status <= 1) resolve(status === 0 ? "ours" : "busy");
       else {

@@ -4,6 +4,7 @@ import { dirname, join } from "node:path";
 import { setTimeout as wait } from "node:timers/promises";
 import { type ErrorCode, VivError } from "../../base/errors.ts";
 import { growingPause } from "../../base/growing-pause.ts";
+import { quoted } from "../../base/text.ts";
 
 /**
  * Runs git: with an argv, never a shell, never a prompt, and without git's variables of our own
@@ -27,6 +28,8 @@ export interface GitOptions extends GitPlace {
   stdin?: string | Buffer;
   /** An open file that gets what git says, instead of us. */
   stdoutTo?: number;
+  /** Ends git: for what may wait for a network. */
+  signal?: AbortSignal;
 }
 
 export interface GitAnswer {
@@ -44,11 +47,32 @@ const SETTINGS = [
 ].flatMap((setting) => ["-c", setting]);
 
 /** Runs it once and takes any exit for an answer. */
-export async function askGit(args: readonly string[], options: GitOptions): Promise<GitAnswer> {
-  const child = spawn("git", argvFor(args, options), {
+export function askGit(args: readonly string[], options: GitOptions): Promise<GitAnswer> {
+  return run("git", argvFor(args, options), options);
+}
+
+/**
+ * A script of git commands in one shell: to start a program from node takes as long as most of git's
+ * own work. `lines` gets a command as text, with the same settings as any other.
+ */
+export function askGitScript(
+  lines: (git: (args: readonly string[]) => string) => string,
+  options: GitOptions,
+): Promise<GitAnswer> {
+  const script = lines((args) => ["git", ...argvFor(args, options)].map(quoted).join(" "));
+  return run("/bin/sh", ["-c", script], options);
+}
+
+async function run(
+  program: string,
+  argv: readonly string[],
+  options: GitOptions,
+): Promise<GitAnswer> {
+  const child = spawn(program, argv, {
     cwd: options.cwd,
     env: environment(options),
     stdio: [options.stdin === undefined ? "ignore" : "pipe", options.stdoutTo ?? "pipe", "pipe"],
+    signal: options.signal,
   });
   const stdout: Buffer[] = [];
   let stderr = "";
@@ -77,9 +101,23 @@ export async function git(args: readonly string[], options: GitOptions): Promise
   return (await gitBytes(args, options)).toString("utf8").replace(/\n$/, "");
 }
 
-export async function gitBytes(args: readonly string[], options: GitOptions): Promise<Buffer> {
+export function gitBytes(args: readonly string[], options: GitOptions): Promise<Buffer> {
+  return untilFree(args, () => askGit(args, options));
+}
+
+/** One after the other in one shell, up to the first that fails. */
+export async function gitInTurn(
+  commands: readonly (readonly string[])[],
+  options: GitOptions,
+): Promise<void> {
+  const [first = []] = commands;
+  const ask = () => askGitScript((git) => commands.map(git).join(" && "), options);
+  await untilFree(first, ask);
+}
+
+async function untilFree(args: readonly string[], ask: () => Promise<GitAnswer>): Promise<Buffer> {
   for (let tries = 1; ; tries++) {
-    const answer = await askGit(args, options);
+    const answer = await ask();
     if (answer.status === 0) return answer.stdout;
     if (tries === MOST_TRIES || !isBusy(answer.stderr)) throw gitError(args, answer);
     await wait(growingPause(tries, PAUSE_MS) * (0.5 + Math.random()));

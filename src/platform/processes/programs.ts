@@ -1,4 +1,4 @@
-import { accessSync, constants, statSync } from "node:fs";
+import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { delimiter, isAbsolute, join } from "node:path";
 
 /** Where a program is: a path that can be run as it is, or a name in PATH; null when nowhere. */
@@ -17,6 +17,35 @@ export function isProgram(file: string): boolean {
     return statSync(file).isFile();
   } catch {
     return false; // not there, or not for us to run
+  }
+}
+
+/** Of a script: why the program in its #! line cannot run it; null when it can, or there is none. */
+export function whyNoInterpreter(file: string, path: string | undefined): string | null {
+  const [, line] = /^#![ \t]*([^\n]*)\n/.exec(beginning(file)) ?? [];
+  const [program = "", ...words] = line?.split(/[ \t]+/) ?? [];
+  if (program === "") return null;
+  const isEnv = /\/env$/.test(program) && /^[\w.+-]+\r?$/.test(words[0] ?? "-");
+  const wanted = isEnv && !words[0]?.startsWith("-") ? [program, words[0] ?? ""] : [program];
+  const missing = wanted.find((one) => findProgram(one, path) === null);
+  if (missing === undefined) return null;
+  const shown = missing.replace("\r", "\\r");
+  const remedy = shown === missing ? "correct it" : "its lines end as on Windows (CR LF)";
+  return `${file} has ${shown} in its #! line, which is no program here; ${remedy}`;
+}
+
+function beginning(file: string): string {
+  let fd: number;
+  try {
+    fd = openSync(file, "r");
+  } catch {
+    return ""; // it may be run, and not be read
+  }
+  try {
+    const start = Buffer.alloc(256);
+    return start.toString("latin1", 0, readSync(fd, start));
+  } finally {
+    closeSync(fd);
   }
 }
 

@@ -2,7 +2,8 @@ import type * as z from "zod/mini";
 import { idWord } from "../../base/names.ts";
 import type { Command } from "../../operation/command.ts";
 import { plain } from "../../operation/term.ts";
-import { claim, complete, fail, heartbeat, release } from "../operations/claims.ts";
+import { claim, fail, heartbeat, release } from "../operations/claims.ts";
+import { pauseLine } from "../pause-line.ts";
 import { endedLine } from "./paint.ts";
 
 type Output = z.output<typeof claim.output>;
@@ -25,7 +26,9 @@ const claimCommand: Command = {
   // One line per task, flat like swarm-lib's, so that a shell can read it without knowing more.
   json: ({ claims }: Output) =>
     claims.map(({ task, ...claim }) => JSON.stringify({ ...task, ...claim })).join("\n"),
-  human: ({ claims, artifacts }: Output, { color }, { cwd }) => {
+  human: ({ claims, artifacts, paused }: Output, { color }, { cwd, now }) => {
+    if (paused)
+      return color.yellow(`nothing to claim: the run is ${plain(pauseLine(paused, now()))}`);
     if (claims.length === 0) return color.dim("nothing to claim");
     const lines = claims.map(({ task, attempt, worker }, i) => {
       const type = color.dim(`(${plain(String(task.task_type))})`);
@@ -44,7 +47,8 @@ const claimCommand: Command = {
   },
 };
 
-function ending(op: Command["op"], ...examples: [string, string][]): Command {
+/** A command that ends a claim. */
+export function ending(op: Command["op"], ...examples: [string, string][]): Command {
   return {
     op,
     positionals: [{ key: "id" }],
@@ -56,11 +60,6 @@ function ending(op: Command["op"], ...examples: [string, string][]): Command {
 
 export const commands = {
   claim: claimCommand,
-  complete: ending(
-    complete,
-    ["viv complete t.1 --worker me", ""],
-    ["viv complete t.1 --worker me --token TOKEN", "refused if the claim was lost meanwhile"],
-  ),
   fail: ending(
     fail,
     ['viv fail t.1 --worker me --note "no such branch"', ""],

@@ -4,11 +4,12 @@ import * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { counted, plural } from "../../base/text.ts";
-import type { Command } from "../../operation/command.ts";
+import { byDefault, type Command } from "../../operation/command.ts";
 import { text } from "../../operation/fields.ts";
 import type { Io } from "../../operation/io.ts";
 import { plain } from "../../operation/term.ts";
-import { doctor, init, reap } from "../operations/maintenance.ts";
+import { doctor, init, pauseOperation, reap, resume } from "../operations/maintenance.ts";
+import { pauseLine } from "../pause-line.ts";
 
 const initCommand: Command = {
   op: {
@@ -74,6 +75,28 @@ const reapCommand: Command = {
   },
 };
 
+const pauseCommand: Command = {
+  op: pauseOperation,
+  defaults: byDefault,
+  examples: [['viv pause --note "the build machine is down"', "paused.json in the run says it"]],
+  human: ({ paused, running }: z.output<typeof pauseOperation.output>, { color }, { now }) => {
+    const rest =
+      running > 0 ? `\n${counted(running, "task")} still running: viv ls --state claimed` : "";
+    return `${color.yellow(plain(pauseLine(paused, now())))}${color.dim(rest)}`;
+  },
+};
+
+const resumeCommand: Command = {
+  op: resume,
+  defaults: byDefault,
+  examples: [["viv resume", "workers go on at once"]],
+  human: ({ was }: z.output<typeof resume.output>, { color }, { now }) => {
+    if (was === null) return color.dim("the run was not paused");
+    const since = formatDuration(now() - Date.parse(was.at));
+    return `${color.green("resumed")} ${color.dim(`after ${since}, paused by ${plain(was.by)}`)}`;
+  },
+};
+
 /** The nouns among the keys; the others are states. */
 const NOUNS: Record<string, string> = {
   workers: "worker",
@@ -107,6 +130,8 @@ const doctorCommand: Command = {
 
 export const commands = {
   init: initCommand,
+  pause: pauseCommand,
+  resume: resumeCommand,
   reap: reapCommand,
   doctor: doctorCommand,
 } satisfies Record<string, Command>;

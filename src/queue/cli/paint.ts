@@ -10,6 +10,8 @@ export function countLine(counts: Counts, term: Term): string {
       ? paintState(state, term, `${state} ${counts[state]}`)
       : term.color.dim(`${state} 0`),
   );
+  if (counts.cancelled > 0)
+    parts.push(paintState("cancelled", term, `cancelled ${counts.cancelled}`));
   if (counts.quarantined > 0) parts.push(term.color.red(`quarantined ${counts.quarantined}`));
   return parts.join("  ");
 }
@@ -22,6 +24,7 @@ export function paintState(state: string, { color }: Term, text = state): string
       review: color.magenta,
       done: color.green,
       failed: color.red,
+      cancelled: color.red,
     }[state] ?? color.cyan;
   return paint(text);
 }
@@ -31,7 +34,8 @@ export function endedLine(
   { id, from, to, retry_at }: z.output<typeof ended>,
   { color }: Term,
 ): string {
-  const paint = to === "done" ? color.green : to === "failed" ? color.red : color.yellow;
+  const paint =
+    to === "done" ? color.green : to === "failed" || to === "cancelled" ? color.red : color.yellow;
   const rest = retry_at ? color.dim(` (until ${retry_at})`) : "";
   return `${id}: ${from} → ${paint(to)}${rest}`;
 }

@@ -7,15 +7,7 @@ import { byDefault, type Command, type Values } from "../../operation/command.ts
 import type { Io } from "../../operation/io.ts";
 import { Progress } from "../../operation/progress.ts";
 import { plain } from "../../operation/term.ts";
-import {
-  approve,
-  cancel,
-  enqueue,
-  enqueueLines,
-  logs,
-  reject,
-  retry,
-} from "../operations/tasks.ts";
+import { cancel, enqueue, enqueueLines, logs, reject, retry } from "../operations/tasks.ts";
 import type { BulkResult } from "../store.ts";
 import { endedLine } from "./paint.ts";
 
@@ -111,14 +103,15 @@ async function* openFile(path: string): AsyncGenerator<Uint8Array | string> {
   }
 }
 
-function decision(op: typeof cancel, ...examples: [string, string][]): Command {
+/** A command for a person's decision about tasks. */
+export function decision(op: Command["op"], ...examples: [string, string][]): Command {
   return {
     op,
     names: { ids: "id" },
     positionals: [{ key: "ids", many: true }],
     defaults: byDefault,
     examples,
-    human: ({ tasks }: z.output<typeof op.output>, term) =>
+    human: ({ tasks }: z.output<typeof cancel.output>, term) =>
       tasks.map((task) => endedLine(task, term)).join("\n"),
   };
 }
@@ -131,8 +124,9 @@ const logsCommand: Command = {
     ["viv logs t.1", ""],
     ["viv logs t.1 -f", "as it grows"],
     ["viv logs -f", "of the running task that began last"],
+    ["viv logs t.1 --setup", "of the set-up of its workspace"],
   ],
-  view: (_, io) => {
+  view: (_, io, _context, { setup }) => {
     let hasText = false;
     return {
       event: ({ id, text }: { id?: string; text: string }) => {
@@ -147,7 +141,8 @@ const logsCommand: Command = {
           ({ attempt, worker, receipt }) =>
             `the warden ended ${worker} at attempt ${attempt}; receipt: ${receipt}`,
         );
-        if (!hasText) notes.unshift(`${id} has written no log (artifacts/${id}.log)`);
+        if (!hasText)
+          notes.unshift(`${id} has written no log (artifacts/${id}${setup ? ".setup" : ""}.log)`);
         for (const note of notes) io.stderr.write(`viv: ${plain(note)}\n`);
         return null;
       },
@@ -166,11 +161,6 @@ export const commands = {
     retry,
     ["viv retry t.1", "earlier attempts no longer count"],
     ['viv retry t.1 t.2 --note "as discussed"', "several at once"],
-  ),
-  approve: decision(
-    approve,
-    ["viv approve t.1", "accept the work"],
-    ['viv approve t.1 t.2 --note "as discussed"', "several at once"],
   ),
   reject: decision(reject, [
     'viv reject t.1 --note "the test is missing"',

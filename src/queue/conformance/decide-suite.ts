@@ -3,6 +3,7 @@ import { TASK_STATES, type TaskEvent, type TaskState, TRANSITIONS } from "../sta
 import {
   bringInto,
   claimOne,
+  ledgerOf,
   type MakeHarness,
   refOf,
   refused,
@@ -10,7 +11,7 @@ import {
   useRun,
 } from "./harness.ts";
 
-const DECISIONS = ["cancel", "retry", "approve", "reject"] as const satisfies TaskEvent[];
+const DECISIONS = ["cancel", "retry", "approve", "reject", "rework"] as const satisfies TaskEvent[];
 const CASES = TASK_STATES.flatMap((state) => DECISIONS.map((event) => ({ state, event })));
 
 export function decideSuite(make: MakeHarness): void {
@@ -59,6 +60,62 @@ export function decideSuite(make: MakeHarness): void {
       await store.complete(refOf(second));
       expect(await store.approve("a", { by: "me" })).toMatchObject({ to: "done", attempt: 2 });
       expect(await store.attemptsOf("a")).toHaveLength(2);
+    });
+
+    test("reworked: back to the queue with the note, and attempts count anew", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", max_attempts: 2 });
+      await store.enqueue({ id: "b", type: "t", depends_on: ["a"] });
+      const first = await claimOne(store);
+      await store.complete(refOf(first));
+      const dependent = await claimOne(store);
+      await store.complete(refOf(dependent));
+      const note = "conflict with main in a.ts";
+      expect(await store.rework("a", { by: "merge", note, why: "conflict" })).toMatchObject({
+        from: "done",
+        to: "pending",
+        attempt: 1,
+      });
+      expect(await stateOf(store, "b"), "a dependent that ran is left alone").toBe("done");
+      expect((await ledgerOf(store, "a")).at(-1)).toMatchObject({
+        ...{ event: "reworked", from: "done", to: "pending", by: "merge", note, why: "conflict" },
+      });
+      expect((await store.show("a"))?.history).toMatchObject([
+        { attempt: 1, outcome: "done", to: "done", token: first.token },
+        { retried: true, by: "merge", note },
+      ]);
+      await store.flushStatus();
+      expect((await store.readStatus())?.checkpoint.completed_tasks ?? []).not.toContain("a");
+      const second = await claimOne(store);
+      expect(second.attempt).toBe(2);
+      expect(await store.fail(refOf(second))).toMatchObject({ to: "waiting" });
+      run().clock.advance(3_600_000);
+      expect(await store.complete(refOf(await claimOne(store)))).toMatchObject({
+        to: "done",
+        attempt: 3,
+      });
+      expect(await store.rework("a")).toMatchObject({ from: "done", to: "pending", attempt: 3 });
+    });
+
+    test("reworked with a dependency that is back as well: waits for it", async () => {
+      const store = await run().open();
+      await bringInto(store, "a", "done");
+      await bringInto(store, "b", "done", { depends_on: ["a"] });
+      await store.rework("a");
+      await store.flushStatus();
+      expect(await store.rework("b")).toMatchObject({ to: "waiting" });
+      await store.complete(refOf(await claimOne(store)));
+      expect((await claimOne(store)).task.task_id).toBe("b");
+    });
+
+    test("reworked by two at the same moment: it goes back once", async () => {
+      const [one, two] = await Promise.all([run().open(), run().open()]);
+      await bringInto(one, "a", "done");
+      const settled = await Promise.allSettled([one.rework("a"), two.rework("a")]);
+      expect(settled.map(({ status }) => status).sort()).toEqual(["fulfilled", "rejected"]);
+      expect((await ledgerOf(one, "a")).filter(({ event }) => event === "reworked")).toHaveLength(
+        1,
+      );
     });
 
     test("cancelled in the queue, it is not claimed any more", async () => {

@@ -11,6 +11,7 @@ import { finishSuite } from "./finish-suite.ts";
 import type { MakeHarness } from "./harness.ts";
 import { ledgerSuite } from "./ledger-suite.ts";
 import { orderSuite } from "./order-suite.ts";
+import { pauseSuite } from "./pause-suite.ts";
 import { processesSuite } from "./processes-suite.ts";
 import { reapSuite } from "./reap-suite.ts";
 import { recordSuite } from "./record-suite.ts";
@@ -30,6 +31,7 @@ export function describeStore(name: string, make: MakeHarness): void {
       exceptTypesSuite(make);
       finishSuite(make);
       fencingSuite(make);
+      pauseSuite(make);
       dependenciesSuite(make);
       timeSuite(make);
       retrySuite(make);

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import type { LedgerNews, LedgerPosition } from "../store.ts";
 import { claimOne, collect, ledgerOf, type MakeHarness, refOf, useRun } from "./harness.ts";
 
 export function ledgerSuite(make: MakeHarness): void {
@@ -96,6 +97,37 @@ export function ledgerSuite(make: MakeHarness): void {
     });
   });
 
+  describe("a follower of the ledger", () => {
+    const run = useRun(make);
+
+    test("begins at the end, or goes on where another one stopped", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      const fromEnd = store.followLedger({ from: "end" });
+      const tasksOf = async (news: LedgerNews) =>
+        (await collect(news.news())).map(({ line }) => line.task);
+      expect(await tasksOf(fromEnd)).toEqual([]);
+      await store.enqueue({ id: "b", type: "t" });
+      expect(await tasksOf(fromEnd)).toEqual(["b"]);
+      const position = JSON.parse(JSON.stringify(fromEnd.position())) as LedgerPosition;
+      run().clock.advance(86_400_000);
+      await store.enqueue({ id: "c", type: "t" });
+      expect(await tasksOf(store.followLedger({ from: position }))).toEqual(["c"]);
+    });
+
+    test("is told of news", async () => {
+      const store = await run().open();
+      const told = new Promise<void>((resolve) => {
+        const stop = store.followLedger({ from: "end" }).onNews(() => {
+          stop();
+          resolve();
+        });
+      });
+      await store.enqueue({ id: "a", type: "t" });
+      await told;
+    });
+  });
+
   describe("a clock that was wrong for a while", () => {
     const run = useRun(make);
 
@@ -149,6 +181,16 @@ export function ledgerSuite(make: MakeHarness): void {
       expect(await collect(store.list({ states: ["claimed"] }))).toMatchObject([
         { id: "a", type: "t", state: "claimed", worker: "w1", priority: "high" },
       ]);
+    });
+
+    test("an unopened list has the same tasks, without what only their files say", async () => {
+      const store = await run().open({ durability: "fast" });
+      await store.enqueue({ id: "a", type: "x", priority: "high" });
+      await store.enqueue({ id: "b", type: "y", depends_on: ["a"] });
+      await store.claim({ worker: "w" });
+      const opened = await collect(store.list());
+      const expected = opened.map((one) => ({ ...one, type: null, priority: undefined }));
+      expect(await collect(store.list({ unopened: true }))).toEqual(expected);
     });
 
     test("a sorted list has the oldest first, of ended tasks the newest; a limit keeps the first", async () => {

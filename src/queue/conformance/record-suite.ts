@@ -31,6 +31,8 @@ export function recordSuite(make: MakeHarness): void {
       await store.artifacts.write("a.log", "one\ntwo\n");
       await store.artifacts.write("a.proof.json", JSON.stringify(proof));
       expect((await collect(store.log("a"))).join("")).toBe("one\ntwo\n");
+      await store.artifacts.write("a.setup.log", "ready\n");
+      expect((await collect(store.log("a", { setup: true }))).join("")).toBe("ready\n");
       expect(await store.proof("a")).toEqual(proof);
     });
   });

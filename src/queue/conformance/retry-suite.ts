@@ -73,13 +73,16 @@ export function retrySuite(make: MakeHarness): void {
       });
     });
 
-    test("a rate limit without a time rests longer each time in a row", async () => {
+    test.each([
+      ["rate limit", "rate_limited"],
+      ["failed set-up", "setup_failed"],
+    ] as const)("a %s without a time rests longer each time in a row", async (_, outcome) => {
       const store = await run().open();
-      await store.enqueue({ id: "a", type: "t" });
+      await store.enqueue({ id: "a", type: "t", max_attempts: 1 });
       const rest = async () => {
         const from = run().clock.now();
         const claim = refOf(await claimOne(store));
-        const { to, retryAt = "" } = await store.fail(claim, { outcome: "rate_limited" });
+        const { to, retryAt = "" } = await store.fail(claim, { outcome });
         expect(to).toBe("waiting");
         run().clock.advance(FOREVER);
         return Date.parse(retryAt) - from;

@@ -92,6 +92,8 @@ export interface HeldClaim {
   token: string;
   attempt: number;
   review: boolean;
+  /** It has a done_when. */
+  asksProof: boolean;
   /** Its end failed halfway: the ledger has to show whether it is recorded. */
   isUncertain: boolean;
 }
@@ -128,13 +130,13 @@ export function isNewLedger(run: FsRun): boolean {
   return run.memo.syncedLedger !== run.ledger.path;
 }
 
-/** There are hundreds of steps, and they may be lost; usage may not. */
-export function recordModelLine(run: FsRun, line: NewLine): void {
+/** There are hundreds of steps, and they may be lost; usage and landings may not. */
+export function recordTold(run: FsRun, line: NewLine): void {
   const at = nowIso(run);
-  if (line.event === "usage") record(run, line, run.durability === "safe");
+  if (line.event === "step") run.ledger.appendSoon(at, JSON.stringify({ at, ...line }), false);
   // Others read it at once; after a power cut no run spends.
   else if (line.event === "reserved") record(run, line);
-  else run.ledger.appendSoon(at, JSON.stringify({ at, ...line }), false);
+  else record(run, line, run.durability === "safe");
 }
 
 /** One write for all: on a full disk, some of them. */
@@ -170,11 +172,13 @@ export function recordDone(
   run: FsRun,
   id: string,
   claim: ClaimIdentity,
-  to: "done" | "review",
+  { to, proof, commit, unproven }: Pick<LedgerLine, "to" | "proof" | "commit" | "unproven">,
   sync: boolean,
 ): void {
   const at = nowIso(run);
-  const end = `"outcome":"done","from":"claimed","to":"${to}"`;
+  const marks =
+    proof || unproven ? `,${JSON.stringify({ proof, commit, unproven }).slice(1, -1)}` : "";
+  const end = `"outcome":"done","from":"claimed","to":"${to}"${marks}`;
   append(run, at, `{"at":"${at}","event":"ended",${claimFields(id, claim)},${end}}`, sync);
 }
 

@@ -1,24 +1,25 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
-import { assertName } from "../../base/names.ts";
 import { release } from "../../platform/files/beneath.ts";
+import { claimMark } from "../claim-mark.ts";
 import type * as S from "../store.ts";
 import { claimTasks } from "./claims/claim.ts";
 import { forgetProcess, noteProcess } from "./claims/process-notes.ts";
 import { reapClaims } from "./claims/reap.ts";
-import { registerWorker } from "./claims/register.ts";
-import { writeHeartbeat } from "./claims/vital-signs.ts";
+import { beat, registerWorker } from "./claims/register.ts";
 import { examineRun } from "./doctor/examination.ts";
 import { Afterwards } from "./ends/afterwards.ts";
-import { approveTask, cancelTask, rejectTask, retryTask } from "./ends/decide.ts";
+import { approveTask, cancelTask, rejectTask, retryTask, reworkTask } from "./ends/decide.ts";
 import {
   completeInBackground,
   completeTask,
+  currentToken,
   failTask,
   releaseTask,
 } from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
-import { type FsRun, recordModelLine } from "./fs-run.ts";
+import { type FsRun, recordTold } from "./fs-run.ts";
+import { pauseRun, readPause, resumeRun } from "./pause.ts";
 import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
 import { project, projectAtClose } from "./record/project.ts";
@@ -97,13 +98,17 @@ export function fsStore(run: FsRun): S.Store {
     retry: call((_, id, decision = {}) => retryTask(run, id, decision)),
     approve: call((_, id, decision = {}) => approveTask(run, id, decision)),
     reject: call((_, id, decision = {}) => rejectTask(run, id, decision)),
+    rework: call((_, id, decision = {}) => reworkTask(run, id, decision)),
 
-    claimMark: ({ id, token }) => `${id}.${token}@${location}`,
+    pause: call((_, options = {}) => pauseRun(run, options)),
+    resume: call((_, options = {}) => resumeRun(run, options)),
+    paused: call(readPause),
+
+    currentToken: call(currentToken),
+    claimMark: (claim) => claimMark(claim, location),
     noteProcess: call(noteProcess),
     forgetProcess: call(forgetProcess),
-    heartbeat: call((_, worker, { note = "" } = {}) =>
-      writeHeartbeat(run, assertName("worker name", worker), note),
-    ),
+    heartbeat: call((_, worker, options = {}) => beat(run, worker, options)),
     register: call(async (_, worker, options = {}) => {
       const registration = await registerWorker(run, worker, options);
       registrations.add(registration);
@@ -124,8 +129,8 @@ export function fsStore(run: FsRun): S.Store {
     async *ledger(query = {}) {
       yield* read.ledgerLines(run, query);
     },
-    followLedger: () => read.followLedger(run),
-    append: call(recordModelLine),
+    followLedger: (options) => read.followLedger(run, options),
+    append: call(recordTold),
     log: (id, options = {}) => readLog(run, id, options),
     proof: call(readProof),
     waitForWork: (options) => waitForWork(run, options),

@@ -360,12 +360,13 @@ class Finish extends Step {
   toString = () => `${this.by}.${this.ending}(#${this.which})`;
 }
 
-type Decision = "cancel" | "retry" | "approve" | "reject";
+type Decision = "cancel" | "retry" | "approve" | "reject" | "rework";
 const FROM: Record<Decision, TaskState[]> = {
   cancel: ["waiting", "pending", "claimed", "review"],
   retry: ["failed"],
   approve: ["review"],
   reject: ["review"],
+  rework: ["done"],
 };
 
 class Decide extends Step {
@@ -386,7 +387,7 @@ class Decide extends Step {
     const task = model.tasks.get(this.id);
     if (!task) expect(result).toBe("TASK_NOT_FOUND");
     else if (!FROM[this.decision].includes(task.state)) expect(result).toBe("WRONG_STATE");
-    else if (this.decision === "retry" && closesCycle(model, this.id, task.deps)) {
+    else if (/^re(try|work)$/.test(this.decision) && closesCycle(model, this.id, task.deps)) {
       expect(result).toBe("DEPENDENCY_CYCLE");
     } else {
       expect(result).toMatchObject({ id: this.id, from: task.state });

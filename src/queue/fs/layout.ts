@@ -157,6 +157,8 @@ export function pathsOf(root: string, layout: Layout) {
     viv,
     status: join(record, "status.json"),
     statusLock: join(record, ".status.lock"),
+    /** While it is there, no task is claimed. */
+    paused: join(record, "paused.json"),
     artifacts: join(record, "artifacts"),
     ledger: join(record, "ledger"),
     quarantine: join(record, "quarantine"),
@@ -178,6 +180,8 @@ export function pathsOf(root: string, layout: Layout) {
     workers: join(viv, "workers"),
     /** `<task>.json`: the process tree that works on a claim. */
     processes: join(viv, "processes"),
+    /** `<task>`: the tasks in failed/ that a person stopped. */
+    cancelled: join(viv, "cancelled"),
     /** Our own lines about heartbeats; all of them where workers have no folders of their own. */
     heartbeats: join(viv, "heartbeats"),
     /** How far the ledger has been carried over into status.json. */
@@ -207,6 +211,7 @@ export function derivedFolders({ viv, layout, ...paths }: Paths): string[] {
   return [
     ...[viv, tmp, ids, lanes, cursors, dependents, due, attempts, workers, processes],
     paths.heartbeats,
+    paths.cancelled,
     ...layout.derived.map((folder) => join(viv, folder)),
   ];
 }

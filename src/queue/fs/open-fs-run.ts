@@ -178,12 +178,21 @@ function findRoot(path: string, wanted: LayoutOffer): string {
     if (lstatSync(root).isDirectory()) return root;
   } catch (error) {
     if (errno(error) === "ENOENT") {
-      const message = `there is no ${wanted.kind} at ${path}; ${wanted.howToMake(path)}`;
+      const message = `there is no ${wanted.kind} at ${path}; ${whereElse(path) ?? wanted.howToMake(path)}`;
       throw new VivError("RUN_NOT_FOUND", message, { path });
     }
     if (errno(error) !== "ENOTDIR") throw error;
   }
   throw invalid(path, `${path} is a file, not a run directory, or lies below one.`);
+}
+
+/** A run that was archived, or whose archiving was cut short: see work/runs/. */
+function whereElse(path: string): string | null {
+  const at = resolve(path);
+  const beside = (name: string) => statIfThere(join(dirname(at), name)) !== undefined;
+  const base = basename(at);
+  const isThere = beside(`${base}.tar.gz`) || beside(`.${base}.archiving`);
+  return isThere ? `it is archived, bring it back with: viv archive --restore ${at}` : null;
 }
 
 function makeRoot(path: string, wanted: LayoutOffer, made: string[]): string {

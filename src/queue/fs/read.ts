@@ -2,13 +2,17 @@ import { opendirSync, type Stats } from "node:fs";
 import { isVivError } from "../../base/errors.ts";
 import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
+import { watchPaths } from "../../platform/files/watch.ts";
 import { type AttemptRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
+import { isHandedIn, WAITS_FOR_PROOF, whyUnproven } from "../proof-state.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type {
   Counts,
   DependencyFact,
   LedgerNews,
+  LedgerPosition,
+  LedgerQuery,
   ListQuery,
   TaskSummary,
   TaskView,
@@ -19,12 +23,14 @@ import { claimedTasks, claimWorkers } from "./claims/claimed.ts";
 import { type Holding, holdingsOf } from "./claims/holdings.ts";
 import { isClaimed, readNote } from "./claims/process-notes.ts";
 import { isAlive, readHeartbeat, readWorkerFile, vitalSigns } from "./claims/vital-signs.ts";
+import { countCancelled, isCancelled } from "./ends/cancelled.ts";
 import { parseIn } from "./enqueue/task-file.ts";
 import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
-import { attemptFrom, readHistory } from "./record/attempts.ts";
+import { readProof } from "./record/artifact-files.ts";
+import { attemptFrom, hasHistory, readHistory } from "./record/attempts.ts";
 import { LedgerFollower, linesAbout, readLedger } from "./record/ledger-files.ts";
 import { completedTasks } from "./record/status-file.ts";
 
@@ -42,6 +48,7 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     id,
     type: task?.task_type ?? null,
     state,
+    cancelled: state === "failed" && isCancelled(run, id) ? true : undefined,
     task,
     since: stats ? changedAt(stats) : nowIso(run),
     history: history.length > 0 ? history : attemptsFromLedger(run, id),
@@ -164,14 +171,36 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       if (left <= 0) return;
       const stats = statIfThere(path);
       if (!stats) continue; // moved on while we were listing
-      const { task } = readTaskAt(run, path, id);
+      const cancelled = (state === "failed" && isCancelled(run, id)) || undefined;
+      if (state === "failed" && !isWanted(query, cancelled)) continue;
+      const { task } = query.unopened ? { task: null } : readTaskAt(run, path, id);
       const type = task?.task_type ?? null;
       if (query.types && (type === null || !query.types.includes(type))) continue;
       left--;
       const priority = task ? priorityOf(task) : undefined;
-      yield { id, type, state, since: changedAt(stats), worker, priority };
+      const unproven = query.asksProof && task ? lackOfProof(run, state, task, query) : undefined;
+      yield { id, type, state, since: changedAt(stats), worker, priority, unproven, cancelled };
     }
   }
+}
+
+function isWanted({ cancelled: wanted }: ListQuery, isCancelled: boolean | undefined): boolean {
+  return wanted === undefined || wanted === (isCancelled === true);
+}
+
+/** Done work without a valid proof, and work that was handed in and waits for one. */
+function lackOfProof(
+  run: FsRun,
+  state: TaskState,
+  { task_id: id, task_type: type, done_when }: Task,
+  { asksProof }: ListQuery,
+): string | undefined {
+  const doneWhen = done_when ?? (asksProof?.(type) ? "" : undefined);
+  if (doneWhen === undefined) return undefined;
+  if (state === "review" || state === "done") {
+    return whyUnproven(doneWhen, readProof(run, id), readHistory(run, id)) ?? undefined;
+  }
+  return hasHistory(run, id) && isHandedIn(readHistory(run, id)) ? WAITS_FOR_PROOF : undefined;
 }
 
 /** Only their stamps are read: opening 100,000 files would take seconds. */
@@ -193,6 +222,7 @@ export function countTasks(run: FsRun): Counts {
     counts[state] = 0;
     for (const _ of tasksIn(run, state)) counts[state]++;
   }
+  counts.cancelled = countCancelled(run);
   counts.quarantined = namesIn(run.paths.quarantine).filter((n) => !n.endsWith(".reason")).length;
   return counts;
 }
@@ -244,10 +274,11 @@ export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
 /** A line is in the file of its own date, so files before `since` need no look. */
 export function* ledgerLines(
   run: FsRun,
-  { task, since = "" }: { task?: string; since?: string },
+  { task, since = "", onTorn }: LedgerQuery,
 ): Generator<LedgerLine> {
   const first = since === "" ? "" : `${since.slice(0, 10)}.jsonl`;
-  const lines = task === undefined ? readLedger(run.paths.ledger, first) : linesOf(run, task);
+  const lines =
+    task === undefined ? readLedger(run.paths.ledger, first, onTorn) : linesOf(run, task);
   for (const line of lines) {
     if ((task === undefined || line.task === task) && !(line.at < since)) yield line;
   }
@@ -257,11 +288,21 @@ function linesOf(run: FsRun, task: string): Generator<LedgerLine> {
   return linesAbout(run.paths.ledger, `"task":${JSON.stringify(task)}`);
 }
 
-export function followLedger(run: FsRun): LedgerNews {
-  const follower = new LedgerFollower(run.paths.ledger);
+export function followLedger(
+  run: FsRun,
+  { from = {} }: { from?: LedgerPosition | "end" } = {},
+): LedgerNews {
+  const { ledger } = run.paths;
+  const follower = new LedgerFollower(ledger, from === "end" ? [] : Object.entries(from));
+  if (from === "end") follower.skipPast();
   return {
     async *news() {
       yield* follower.lines();
     },
+    position: () => follower.position,
+    onNews: (act) => watchPaths([ledger], act, LEDGER_WATCH),
   };
 }
+
+/** Many lines within a second are one call; a lost notification costs a minute. */
+const LEDGER_WATCH = { settleMs: 1_000, rescanMs: 60_000, isBackground: true };

@@ -4,6 +4,7 @@ import { watchPaths } from "../../platform/files/watch.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
 import type { Change, WatchOptions } from "../store.ts";
 import { claimWorkers, findClaim } from "./claims/claimed.ts";
+import { isCancelled } from "./ends/cancelled.ts";
 import { failedWith, namesIn, statIfThere } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
 import { fileOf, folderOf, type Paths } from "./layout.ts";
@@ -253,7 +254,8 @@ class RunWatch {
     if (now === before) return;
     this.#settle(id, now);
     const [from, to, at] = [before?.state ?? null, now?.state ?? null, nowIso(this.#run)];
-    this.#emit({ kind: "task", id, from, to, worker: now?.worker, at });
+    const cancelled = (to === "failed" && isCancelled(this.#run, id)) || undefined;
+    this.#emit({ kind: "task", id, from, to, worker: now?.worker, at, cancelled });
   }
 
   /** Done tasks are not remembered for long: one that leaves done/ is known by its notification. */

@@ -1,14 +1,21 @@
 import * as z from "zod/mini";
-import { parseTime } from "../../base/duration.ts";
+import { parseWhen } from "../../base/when.ts";
 import { count, flag, list, note, text } from "../../operation/fields.ts";
-import { defineRunOperation } from "../operation.ts";
-import { claimRef, ended, endedOutput, failureOutcome, taskFile } from "../schemas.ts";
+import { claimIn, tokenIn } from "../claim-mark.ts";
+import { defineRunOperation, type RunContext } from "../operation.ts";
+import { claimRef, ended, endedOutput, failureOutcome, pause, taskFile } from "../schemas.ts";
 import type { ClaimRef } from "../store.ts";
 import { taskJson } from "../task.ts";
 
-/** An empty token, as from an unset variable of a shell, is none. */
-function refOf({ id, worker, token }: ClaimRef): ClaimRef {
-  return { id, worker, token: token || undefined };
+/**
+ * An empty token, as from an unset variable of a shell, is none. A handler's own is in its
+ * environment.
+ */
+export function refOf(
+  { store, here }: Pick<RunContext, "store" | "here">,
+  { id, worker, token }: ClaimRef,
+): ClaimRef {
+  return { id, worker, token: token || tokenIn(here.env.VIV_CLAIM, id, store.location) };
 }
 
 export const claim = defineRunOperation({
@@ -29,6 +36,8 @@ export const claim = defineRunOperation({
     ),
     /** Of each task in turn, where its result goes; null where it is no artifact, as in a pit. */
     artifacts: z.array(z.nullable(z.string())),
+    /** Why nothing is claimed. */
+    paused: z.optional(pause),
   }),
   async run({ store }, request) {
     let claims = await store.claim(request);
@@ -40,18 +49,12 @@ export const claim = defineRunOperation({
       const path = store.artifacts.pathOnThisHost(`${task.task_id}.md`);
       return path?.startsWith(`${store.folder}/artifacts/`) ? path : null;
     });
-    return { claims: claims.map((one) => ({ ...one, task: taskJson(one.task) })), artifacts };
-  },
-});
-
-export const complete = defineRunOperation({
-  name: "complete",
-  summary: "end an attempt: the task is done",
-  access: "write",
-  input: z.strictObject({ ...claimRef, note }),
-  output: ended,
-  async run({ store }, { note, ...ref }) {
-    return endedOutput(await store.complete(refOf(ref), { note }));
+    const paused = (claims.length === 0 && (await store.paused())) || undefined;
+    return {
+      claims: claims.map((one) => ({ ...one, task: taskJson(one.task) })),
+      artifacts,
+      paused,
+    };
   },
 });
 
@@ -68,10 +71,11 @@ export const fail = defineRunOperation({
     final: flag("move to failed/ at once, regardless of max_attempts"),
   }),
   output: ended,
-  async run({ store, now }, { note, outcome, fingerprint, retry_at, final, ...ref }) {
-    const retryAt = retry_at ? parseTime(retry_at, now(), "retry_at") : undefined;
+  async run(context, { note, outcome, fingerprint, retry_at, final, ...ref }) {
+    const { store, now } = context;
+    const retryAt = retry_at ? parseWhen(retry_at, now(), "retry_at") : undefined;
     const report = { note: note || undefined, outcome, fingerprint, final, retryAt };
-    return endedOutput(await store.fail(refOf(ref), report));
+    return endedOutput(await store.fail(refOf(context, ref), report));
   },
 });
 
@@ -81,8 +85,8 @@ export const release = defineRunOperation({
   access: "write",
   input: z.strictObject({ ...claimRef, note }),
   output: ended,
-  async run({ store }, { note, ...ref }) {
-    return endedOutput(await store.release(refOf(ref), { note }));
+  async run(context, { note, ...ref }) {
+    return endedOutput(await context.store.release(refOf(context, ref), { note }));
   },
 });
 
@@ -93,10 +97,12 @@ export const heartbeat = defineRunOperation({
   input: z.strictObject({
     worker: z.string().check(z.describe("name of a worker")),
     note: text("a note for the record (shown beside the worker)"),
+    token: claimRef.token,
   }),
   output: z.object({ worker: z.string() }),
-  async run({ store }, { worker, note }) {
-    await store.heartbeat(worker, { note });
+  async run({ store, here }, { worker, note, token }) {
+    const own = claimIn(here.env.VIV_CLAIM, store.location)?.token;
+    await store.heartbeat(worker, { note, token: token || own });
     return { worker };
   },
 });

@@ -1,8 +1,8 @@
 import * as z from "zod/mini";
 import { parseOptionalDuration } from "../../base/duration.ts";
-import { duration, flag } from "../../operation/fields.ts";
+import { by, duration, flag, note } from "../../operation/fields.ts";
 import { defineRunOperation } from "../operation.ts";
-import { finding, taskState } from "../schemas.ts";
+import { finding, pause, taskState } from "../schemas.ts";
 import type { Store, SweepReport } from "../store.ts";
 
 export const init = defineRunOperation({
@@ -13,6 +13,29 @@ export const init = defineRunOperation({
   output: z.object({ run_id: z.string(), run_dir: z.string() }),
   async run({ store }) {
     return { run_id: store.runId, run_dir: store.location };
+  },
+});
+
+export const pauseOperation = defineRunOperation({
+  name: "pause",
+  summary: "claim nothing more in this run; running tasks end as usual",
+  access: "write",
+  input: z.strictObject({ by, note }),
+  output: z.object({ paused: pause, running: z.number() }),
+  async run({ store }, { by, note }) {
+    const paused = await store.pause({ by, note });
+    return { paused, running: (await store.counts()).claimed };
+  },
+});
+
+export const resume = defineRunOperation({
+  name: "resume",
+  summary: "let a paused run go on",
+  access: "write",
+  input: z.strictObject({ by }),
+  output: z.object({ was: z.nullable(pause) }),
+  async run({ store }, { by }) {
+    return { was: await store.resume({ by }) };
   },
 });
 

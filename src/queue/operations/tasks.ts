@@ -1,11 +1,15 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
+import { idWord } from "../../base/names.ts";
+import type { Config } from "../../base/section.ts";
 import { parseUserJson } from "../../base/user-json.ts";
+import { askPort } from "../../operation/ask.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
-import { eventsOf } from "../../operation/operation.ts";
-import { defineRunOperation, defineRunStream } from "../operation.ts";
+import { definePort, eventsOf } from "../../operation/operation.ts";
+import { defineRunOperation, defineRunStream, type RunContext } from "../operation.ts";
 import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
+import type { TaskWord } from "../states.ts";
 import type { BulkResult, Ended, EnqueueOptions, Store, TaskSummary } from "../store.ts";
 import { MAX_TASK_BYTES } from "../task.ts";
 
@@ -15,6 +19,27 @@ const durability = z.optional(
     .check(z.describe("safe (default): survives power loss; fast: survives the process only")),
 );
 const ifAbsent = flag("an existing id is not an error");
+
+/** Why no route of this viv.toml takes tasks of a type; null when one does, or it has no routes. */
+export const noRoutePort = definePort<(config: Config, type: string) => string | null>("no route");
+
+/** A worker that runs may take types without a route: it was started with --handler. */
+async function unrouted(
+  { store, use, here }: RunContext,
+  types: Iterable<string>,
+): Promise<string[]> {
+  const { config } = here;
+  if (config === undefined) return [];
+  const noRoute = await use(noRoutePort);
+  const lonely = [...types].flatMap((type) => {
+    const why = noRoute(config, type);
+    return why === null ? [] : [{ type, why }];
+  });
+  if (lonely.length === 0) return [];
+  const workers = (await store.workers()).filter((one) => one.process === "alive");
+  const isTaken = (type: string) => workers.some((one) => one.types?.includes(type) ?? true);
+  return lonely.filter(({ type }) => !isTaken(type)).map(({ why }) => why);
+}
 
 export const enqueue = defineRunOperation({
   name: "enqueue",
@@ -26,13 +51,20 @@ export const enqueue = defineRunOperation({
     type: z.nullable(z.string()),
     state: z.string(),
     created: z.boolean(),
+    /** The run that had to be made; the command line adds it. */
+    created_run: z.optional(z.string()),
     warnings: z.optional(z.array(z.string())),
   }),
-  async run({ store }, { durability, if_absent, ...spec }) {
+  async run(context, { durability, if_absent, ...spec }) {
+    const { store } = context;
     const { id, ...rest } = await store.enqueue(spec, { durability, ifAbsent: if_absent });
     // The id may be that of another task.
     const type = rest.created ? spec.type : ((await store.show(id))?.type ?? null);
-    return { id, type, ...rest };
+    return {
+      id,
+      type,
+      ...withWarnings(rest, await unrouted(context, type === null ? [] : [type])),
+    };
   },
 });
 
@@ -49,17 +81,27 @@ export const enqueueLines = defineRunStream({
   }),
   event: bulkResult,
   output: bulkResult,
-  stream: ({ store, input, signal }, { durability, if_absent, parent, created_by }) =>
-    eventsOf((emit) =>
-      enqueueStream(store, lines(untilStopped(input(), signal)), {
+  stream: (context, { durability, if_absent, parent, created_by }) =>
+    eventsOf(async (emit) => {
+      const { store, input, signal } = context;
+      const types = new Set<string>();
+      const result = await enqueueStream(store, lines(untilStopped(input(), signal)), {
         durability,
         ifAbsent: if_absent,
         parent,
         createdBy: created_by,
-        onProgress: (result) => emit({ ...result }),
-      }),
-    ),
+        onType: (type) => types.add(type),
+        onProgress: (progress) => emit({ ...progress }),
+      });
+      return withWarnings(result, await unrouted(context, types));
+    }),
 });
+
+function withWarnings<T extends { warnings?: string[] }>(result: T, more: readonly string[]): T {
+  return more.length === 0
+    ? result
+    : { ...result, warnings: [...(result.warnings ?? []), ...more] };
+}
 
 /** The store works on groups smaller than this. */
 const REMEMBERED = 1000;
@@ -71,11 +113,13 @@ export async function enqueueStream(
   {
     parent,
     createdBy,
+    onType,
     ...options
   }: EnqueueOptions & {
     /** For tasks that name none: a handler's children belong to it. */
     parent?: string;
     createdBy?: string;
+    onType?: (type: string) => void;
     onProgress?: (result: BulkResult) => void;
   } = {},
 ): Promise<BulkResult> {
@@ -95,6 +139,7 @@ export async function enqueueStream(
         if (createdBy !== undefined) spec.created_by ??= createdBy;
         lineOf.delete(tasks - REMEMBERED);
         lineOf.set(tasks++, line);
+        onType?.(spec.type);
         yield spec;
       } catch (error) {
         if (!(error instanceof VivError)) throw error;
@@ -147,32 +192,40 @@ async function* lines(bytes: AsyncIterable<Uint8Array | string>): AsyncGenerator
   if (rest !== "") yield rest;
 }
 
-/** cancel, retry, approve and reject differ only in the transition. */
-function decision(name: "cancel" | "retry" | "approve" | "reject", summary: string) {
+/** What cancel, retry, approve and reject have in common: they differ in the transition. */
+export const decisionInput = {
+  ids: z.array(z.string()).check(z.minLength(1)).check(z.describe("id of the task (or several)")),
+  by,
+  note,
+};
+export const decisionOutput = z.object({ tasks: z.array(ended) });
+
+/** One after the other, up to the first that is refused. */
+export async function decideEach(
+  ids: readonly string[],
+  decide: (id: string) => Promise<Ended>,
+  to?: TaskWord,
+): Promise<z.output<typeof decisionOutput>> {
+  const tasks: Ended[] = [];
+  for (const id of ids) {
+    try {
+      tasks.push(await decide(id));
+    } catch (error) {
+      throw afterOthers(error, tasks);
+    }
+  }
+  return { tasks: tasks.map((one) => ({ ...endedOutput(one), ...(to ? { to } : {}) })) };
+}
+
+function decision(name: "cancel" | "retry", summary: string, to?: TaskWord) {
   return defineRunOperation({
     name,
     summary,
     access: "write",
-    input: z.strictObject({
-      ids: z
-        .array(z.string())
-        .check(z.minLength(1))
-        .check(z.describe("id of the task (or several)")),
-      by,
-      note,
-    }),
-    output: z.object({ tasks: z.array(ended) }),
-    async run({ store }, { ids, by, note }) {
-      const tasks: Ended[] = [];
-      for (const id of ids) {
-        try {
-          tasks.push(await store[name](id, { by: by || undefined, note }));
-        } catch (error) {
-          throw afterOthers(error, tasks);
-        }
-      }
-      return { tasks: tasks.map(endedOutput) };
-    },
+    input: z.strictObject(decisionInput),
+    output: decisionOutput,
+    run: ({ store }, { ids, by, note }) =>
+      decideEach(ids, (id) => store[name](id, { by: by || undefined, note }), to),
   });
 }
 
@@ -184,10 +237,32 @@ function afterOthers(error: unknown, done: readonly Ended[]): unknown {
   return new VivError(error.code, message, { ...error.details, done: ids }, { cause: error });
 }
 
-export const cancel = decision("cancel", "stop a task for good: it goes to failed/");
+export const cancel = decision("cancel", "stop a task for good", "cancelled");
 export const retry = decision("retry", "requeue a failed task");
-export const approve = decision("approve", "accept a task in review/");
-export const reject = decision("reject", "send a task in review/ back, with a note");
+
+export const reject = defineRunOperation({
+  name: "reject",
+  summary: "send a task in review/ back, with a note",
+  access: "write",
+  input: z.strictObject({
+    ...decisionInput,
+    note: text("a note for the record (what the next attempt must do better; needed)"),
+  }),
+  output: decisionOutput,
+  async run({ store, use }, { ids, by, note: given = "" }) {
+    const question = "what must the next attempt do better? ";
+    const note = given.trim() || (await (await use(askPort))(question))?.trim();
+    if (!note) throw noNote(ids);
+    return decideEach(ids, (id) => store.reject(id, { by: by || undefined, note }));
+  },
+});
+
+/** Without it, the next attempt would do the same again. */
+function noNote(ids: readonly string[]): VivError {
+  const words = ids.map(idWord).join(" ");
+  const message = `a rejection needs a note for the next attempt: viv reject ${words} --note "what is missing"`;
+  return new VivError("USAGE", message);
+}
 
 /** The task that was claimed last, of those that are claimed now. */
 async function lastBegun(store: Store): Promise<string> {
@@ -208,6 +283,7 @@ export const logs = defineRunStream({
   input: z.strictObject({
     id: text("id of the task (default: the running one that began last)"),
     follow: flag("follow while the task runs"),
+    setup: flag("the log of its workspace's set-up instead"),
   }),
   /** The id only where none was given. */
   event: z.object({ id: z.optional(z.string()), text: z.string() }),
@@ -217,14 +293,14 @@ export const logs = defineRunStream({
     receipts: z.array(receipt),
   }),
   async *stream({ store, signal }, given) {
-    const { follow } = given;
+    const { follow, setup } = given;
     const id = given.id ?? (await lastBegun(store));
     if ((await store.show(id)) === null) {
       const message = `there is no task ${id} in this run; see: viv ls`;
       throw new VivError("TASK_NOT_FOUND", message, { id });
     }
     const chosen = given.id === undefined ? { id } : {};
-    for await (const text of store.log(id, { follow: follow === true, signal })) {
+    for await (const text of store.log(id, { follow: follow === true, setup, signal })) {
       yield { ...chosen, text };
     }
     const receipts = (await store.attemptsOf(id)).flatMap(({ attempt, worker, receipt: path }) =>

@@ -3,7 +3,7 @@ import * as z from "zod/mini";
 import { parseOptionalDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { count, flag, list, text } from "../../operation/fields.ts";
-import { type Context, defineOperation, runPathPort } from "../../operation/operation.ts";
+import { type Context, defineOperation, runPlacePort } from "../../operation/operation.ts";
 import { type Resolved, resolveAgent, resolveWorker } from "../resolve.ts";
 import type { BindResult } from "../warden-host.ts";
 import { oneLine, TARGET_KINDS, UNASKED, type Warrant } from "../warrant.ts";
@@ -309,7 +309,7 @@ async function resolved(
       return { home: state, found: { is: "gone", why } };
     }
   }
-  const run = await context.use(runPathPort);
+  const run = (await context.use(runPlacePort)).path;
   if (kind === "worker") {
     const store = await ports.openRun(run); // it rejects for a run that is not there
     try {

@@ -9,19 +9,35 @@ import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { SharedBudget } from "../../engines/costs/shared-budget.ts";
-import { engineSlots } from "../../engines/engine-slots.ts";
-import { readyEngine } from "../../engines/named.ts";
+import { type EngineSlots, engineSlots } from "../../engines/engine-slots.ts";
 import { amount, count, duration, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
-import { DEFAULT_LOG_BYTES, type ReadyRoute, resolveHandler } from "../attempt.ts";
+import { DEFAULT_LOG_BYTES, DEFAULT_SETUP_BYTES, type ReadyRoute } from "../attempt.ts";
 import { checkRoutes } from "../check-routes.ts";
 import { limitsSection, routeFor, routesSection, typesOf } from "../config-route.ts";
-import { installedPort, WORK_SITE, type WorkerHost, workerHostPort } from "../host.ts";
+import { failedSince } from "../failed-since.ts";
+import { type HeldBack, heldBackIn } from "../held-back.ts";
+import {
+  type ConfigRead,
+  configWatchPort,
+  installedPort,
+  WORK_SITE,
+  type WorkerHost,
+  workerHostPort,
+} from "../host.ts";
 import { settleReaped } from "../killed-attempt-bill.ts";
-import { inheritedEnv } from "../place.ts";
-import { Worker, type WorkerEvent, type WorkerOptions, type WorkerReport } from "../worker.ts";
+import { type LeftBehind, leftBehind } from "../left-behind.ts";
+import { plainRoute, routeFromConfig } from "../ready-route.ts";
+import { Reload } from "../reload.ts";
+import {
+  type BesideEvent,
+  Worker,
+  type WorkerEvent,
+  type WorkerOptions,
+  type WorkerReport,
+} from "../worker.ts";
 
 const input = z.strictObject({
   handler: text("the executable for every task (default: the routes in viv.toml)"),
@@ -30,7 +46,8 @@ const input = z.strictObject({
   worker_id: text("name of a worker (default: host and process id)"),
   timeout: duration("time limit of one attempt (where its route has none)"),
   once: flag("exit after one task"),
-  drain: flag("exit when nothing is left to do"),
+  drain: flag("exit when nothing is left to do; with 1 if a task failed meanwhile"),
+  exit_zero: flag("exit with 0 also if a task failed (--drain)"),
   max_tasks: count("exit after N tasks"),
   grace: duration("time for running tasks after a stop (default: no limit)"),
   kill_after: duration("time between SIGTERM and SIGKILL (default: 5s)"),
@@ -50,7 +67,7 @@ type End = { outcome: string; note?: string };
 
 /** What `viv work` emits. */
 export type WorkEvent =
-  | Extract<WorkerEvent, { kind: "started" | "held" | "stopping" }>
+  | Extract<WorkerEvent, { kind: "started" | "held" | "reloaded" | "stopping" }>
   | { kind: "claimed"; id: string; type: string; attempt: number; snake?: string }
   | ({ kind: "ended"; id: string; type: string; attempt: number; duration_ms: number } & End & {
         to?: string;
@@ -58,13 +75,20 @@ export type WorkEvent =
       })
   | ({ kind: "proven"; id: string; snake: string | null; how: string; unproven?: string } & End)
   | { kind: "trouble"; id?: string; code: string; message: string }
-  | ({ kind: "finished" } & WorkerReport);
+  | ({ kind: "landing" } & BesideEvent)
+  | ({ kind: "finished" } & WorkReport);
+
+export type WorkReport = WorkerReport & { failed?: string[]; left?: LeftBehind };
 
 const report = z.object({
   attempts: z.number(),
   done: z.number(),
   review: z.number(),
   other: z.number(),
+  /** Tasks that went to failed/ while it drained. */
+  failed: z.optional(z.array(z.string())),
+  /** Tasks that it did not wait for. */
+  left: z.optional(z.object({ tasks: z.number(), reasons: z.array(z.string()) })),
 });
 
 export const work = defineRunStream({
@@ -87,13 +111,19 @@ export const work = defineRunStream({
     const host = await context.use(workerHostPort);
     await assertRoutes(given, here.config, host);
     const isPit = store.extension(WORK_SITE) !== null;
-    return yield* serve<WorkEvent, WorkerReport>(context, (emit) => {
-      const worker = workerFor(context, given, host, (event) => emit(asEmitted(event, isPit)));
+    const begin = new Date(context.now()).toISOString();
+    return yield* serve<WorkEvent, WorkReport>(context, (emit) => {
+      const onEvent = (event: WorkerEvent) => emit(asEmitted(event, isPit));
+      const { worker, follow, left } = workerFor(context, given, host, onEvent);
       return {
         stop: () => worker.stop(),
         stopNow: () => worker.stopNow(),
         run: async () => {
-          const ended = await worker.run();
+          const unfollow = follow?.(await context.use(configWatchPort));
+          const report = await worker.run().finally(() => unfollow?.());
+          const failed = given.drain ? await failedSince(store, begin) : undefined;
+          const behind = given.drain ? await left() : null;
+          const ended = { ...report, failed, ...(behind && { left: behind }) };
           emit({ kind: "finished", ...ended });
           return ended;
         },
@@ -123,6 +153,8 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
       const outcome = ["proven", "eaten", "review"].includes(how) ? "done" : how;
       return { kind: "proven", id, snake, how, outcome, note, unproven };
     }
+    case "landing":
+      return { kind: "landing", ...event.landing };
     case "trouble": {
       const { error, claim } = event;
       const message = error instanceof Error ? error.message : String(error);
@@ -136,16 +168,62 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
 
 const GATE_FULL = "the machine's gate is full; see: viv gate";
 
-/** A worker as these flags and this viv.toml describe it. */
+type Watch = (file: string, act: (read: ConfigRead) => void) => () => void;
+
+/** A worker as these flags and this viv.toml describe it, and what lets it follow that file. */
 function workerFor(
+  context: RunContext,
+  given: WorkInput,
+  host: WorkerHost,
+  onEvent: (event: WorkerEvent) => void,
+): {
+  worker: Worker;
+  follow?: (watch: Watch) => () => void;
+  left: () => Promise<LeftBehind | null>;
+} {
+  const { store, now, here } = context;
+  const name = assertNewName("worker name", given.worker_id ?? defaultName(store));
+  const reload =
+    given.handler || here.config === undefined
+      ? undefined
+      : new Reload(here.config, host, { now, emit: onEvent });
+  const lasting: Lasting = { worker: name, budget: new SharedBudget(store, now), reload };
+  const optionsFor = (config: Config | undefined) =>
+    optionsOf({ ...context, here: { ...here, config } }, given, host, onEvent, lasting);
+  const worker = new Worker(store, host, optionsFor(here.config));
+  const { config } = here;
+  const types = typesFor(given, config, store.reservedTypes);
+  const left = () => leftBehind(store, types, lasting.spaces ?? null);
+  if (reload === undefined || config === undefined) return { worker, left };
+  const onError = (error: unknown) => onEvent({ kind: "trouble", error });
+  // One after the other: the last content counts.
+  let taken = Promise.resolve();
+  const take = (read: ConfigRead) => {
+    taken = taken.then(() => reload.take(read, worker, optionsFor)).catch(onError);
+  };
+  return { worker, left, follow: (watch) => watch(config.file, take) };
+}
+
+/** What a worker keeps when its settings change. */
+interface Lasting {
+  worker: string;
+  budget: SharedBudget;
+  slots?: EngineSlots;
+  reload?: Reload;
+  /** As the last viv.toml has it. */
+  spaces?: HeldBack | null;
+}
+
+function optionsOf(
   { store, now, here: { config } }: RunContext,
   given: WorkInput,
   host: WorkerHost,
   onEvent: (event: WorkerEvent) => void,
-): Worker {
-  const worker = assertNewName("worker name", given.worker_id ?? defaultName(store));
+  lasting: Lasting,
+): WorkerOptions {
+  const { worker, budget: sharedBudget, reload } = lasting;
   const concurrency = given.concurrency ?? 1;
-  const ofFlag = given.handler ? fromFlag(given.handler, host) : null;
+  const ofFlag = given.handler ? plainRoute(host, [programAt(given.handler, host.cwd)]) : null;
   const find = ofFlag ? () => ofFlag : fromConfig(config, host);
   const types = typesFor(given, config, store.reservedTypes);
   const limits = config?.section(limitsSection);
@@ -153,11 +231,13 @@ function workerFor(
   const budget = config?.section(budgetSection) ?? { run: {}, day: {} };
   const prices = config?.section(pricesSection) ?? new Map();
   const onError = (error: unknown) => onEvent({ kind: "trouble", error });
-  const sharedBudget = new SharedBudget(store, now);
   const spent = config && spentCheck(config, sharedBudget, now);
+  const spaces = ofFlag || config === undefined ? null : heldBackIn(config, now, host.workspaceUse);
+  lasting.spaces = spaces;
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
-  const slots = usesModels && host.gate ? engineSlots(host.gate, worker) : undefined;
-  const options: WorkerOptions = {
+  if (usesModels && host.gate) lasting.slots ??= engineSlots(host.gate, worker);
+  const { slots } = lasting;
+  return {
     worker,
     slotNames: snakesOf(store, worker, concurrency),
     types,
@@ -169,6 +249,11 @@ function workerFor(
     timeoutMs: timeLimit(given.timeout),
     killAfterMs: parseOptionalDuration(given.kill_after, "--kill-after") ?? 5_000,
     logBytes: limits?.logBytes ?? DEFAULT_LOG_BYTES,
+    // A quarter of what workspaces may take at most.
+    setupBytes: Math.min(
+      limits?.setupBytes ?? DEFAULT_SETUP_BYTES,
+      (limits?.workspaceBytes ?? Number.POSITIVE_INFINITY) / 4,
+    ),
     pollMs: interval(given.poll_interval, "--poll-interval") ?? 5_000,
     heartbeatMs: interval(given.heartbeat_interval, "--heartbeat-interval") ?? 30_000,
     reapEveryMs: 1_000,
@@ -181,13 +266,21 @@ function workerFor(
       ...{ accounts: host.accounts, routes, types, now, spent },
       onWarning: (message) => onError(new VivError("CORRUPT", message)),
       full: slots && (() => (slots.room() === 0 ? GATE_FULL : null)),
+      held: (type) => {
+        const text = reload?.heldBack(type) ?? null;
+        return text === null ? (spaces?.of(type) ?? null) : { until: null, text };
+      },
     }),
-    beforeClaim: spent && (() => sharedBudget.refresh()),
+    beforeClaim: async () => {
+      await reload?.lookAgain();
+      await spaces?.refresh();
+      if (spent) await sharedBudget.refresh();
+    },
     mostAtOnce: spent && (() => sharedBudget.room(budget)),
+    config,
     onReaped: usesModels ? settleReaped(store, host, find, prices, onError) : undefined,
     onEvent,
   };
-  return new Worker(store, host, options);
 }
 
 /** The least of what is asked for. An empty poll counts for none of them, as in swarm-lib. */
@@ -289,21 +382,7 @@ function fromConfig(
   host: WorkerHost,
 ): (type: string) => ReadyRoute | undefined {
   const config = routesIn(given, host.cwd);
-  const { folder } = config;
-  return (type) => {
-    const route = routeFor(config, type);
-    if (route === undefined) return undefined;
-    const handler = resolveHandler(route.handler, folder);
-    const env = inheritedEnv(host.env, route);
-    const engine = route.engine && readyEngine(route.engine, handler, folder);
-    return { ...route, handler, folder, env, engine };
-  };
-}
-
-function fromFlag(handler: string, host: WorkerHost): ReadyRoute {
-  const argv = [programAt(handler, host.cwd)];
-  const env = inheritedEnv(host.env, { env: [], inheritsAll: true });
-  return { type: "default", handler: argv, workspace: "none", sandbox: [], folder: host.cwd, env };
+  return (type) => routeFromConfig(config, host, type);
 }
 
 /** A file in `cwd` comes before one in PATH, as in swarm-lib. */

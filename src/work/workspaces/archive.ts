@@ -1,4 +1,3 @@
-import { spawn } from "node:child_process";
 import {
   closeSync,
   constants,
@@ -10,6 +9,7 @@ import {
   mkdtempSync,
   openSync,
   readdirSync,
+  renameSync,
   rmSync,
   utimesSync,
   writeFileSync,
@@ -18,6 +18,7 @@ import { basename, dirname, extname, join } from "node:path";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { syncFolder } from "../../platform/files/atomic-write.ts";
 import { withFile } from "../../platform/files/beneath.ts";
+import { runTar } from "../../platform/files/tar.ts";
 import { type GitPlace, git } from "../../platform/git/git.ts";
 import { stage } from "./commit.ts";
 
@@ -34,20 +35,62 @@ export async function archiveWorktree(
   target: string,
 ): Promise<string | null> {
   return withTemporary(root, async (temporary) => {
-    const own = { ...place, indexFile: join(temporary, "index") };
-    const index = join(place.gitDir ?? "", "index");
-    if (existsSync(index)) {
-      copyFileSync(index, own.indexFile);
-      // Older than all files: so git compares their content. By the time of the copy it would overlook
-      // changes from just before.
-      utimesSync(own.indexFile, 1, 1);
-    } else await git(["read-tree", base], own);
+    const own = await ownIndex(temporary, place, base);
     await stage(own);
     const from = await git(["rev-parse", `${base}^{tree}`], own);
     const to = await git(["write-tree"], own);
     if (from === to) return null;
     return writePatch(temporary, own, { from, to }, target);
   });
+}
+
+/** The files of a worktree as a tree, ignored ones apart. Its index stays as it is. */
+export function treeOfFiles(root: string, place: GitPlace): Promise<string> {
+  return withTemporary(root, async (temporary) => {
+    const own = await ownIndex(temporary, place, "HEAD");
+    await stage(own);
+    return git(["write-tree"], own);
+  });
+}
+
+/**
+ * Makes the files of a worktree those of a tree. Its index is replaced in one step when they are:
+ * killed before, the same call begins anew.
+ */
+export function checkOut(root: string, place: GitPlace, tree: string): Promise<void> {
+  return withTemporary(root, async (temporary) => {
+    const own = await ownIndex(temporary, place, "HEAD");
+    await git(["read-tree", "--reset", "-u", tree], own);
+    renameSync(own.indexFile, join(place.gitDir ?? "", "index"));
+  });
+}
+
+/** A tree with more files in it, given as `git update-index --index-info` takes them. */
+export function treeWith(
+  root: string,
+  place: GitPlace,
+  tree: string,
+  entries: readonly string[],
+): Promise<string> {
+  return withTemporary(root, async (temporary) => {
+    const own = { ...place, indexFile: join(temporary, "index") };
+    await git(["read-tree", tree], own);
+    const stdin = entries.map((entry) => `${entry}\0`).join("");
+    await git(["update-index", "-z", "--index-info"], { ...own, stdin });
+    return git(["write-tree"], own);
+  });
+}
+
+async function ownIndex(temporary: string, place: GitPlace, base: string) {
+  const own = { ...place, indexFile: join(temporary, "index") };
+  const index = join(place.gitDir ?? "", "index");
+  if (existsSync(index)) {
+    copyFileSync(index, own.indexFile);
+    // Older than all files: so git compares their content. By the time of the copy it would overlook
+    // changes from just before.
+    utimesSync(own.indexFile, 1, 1);
+  } else await git(["read-tree", base], own);
+  return own;
 }
 
 /** A patch that makes all files of a folder out of nothing; a tar where a patch cannot hold it. */
@@ -107,23 +150,6 @@ async function tarOfFolder(temporary: string, path: string, target: string): Pro
     await runTar(["--create", "--file", draft, "--directory", path, "."], temporary);
     await runTar(["--compare", "--file", draft, "--directory", path], temporary);
   });
-}
-
-async function runTar(args: string[], cwd: string): Promise<void> {
-  const env = { ...process.env, LC_ALL: "C", TAR_OPTIONS: "" };
-  const child = spawn("tar", args, { cwd, env, stdio: ["ignore", "ignore", "pipe"] });
-  let stderr = "";
-  child.stderr.setEncoding("utf8").on("data", (text: string) => {
-    stderr += text;
-  });
-  const status = await new Promise<number | null>((resolve, reject) => {
-    child.on("error", reject);
-    child.on("close", resolve);
-  });
-  if (status === 0) return;
-  const said = stderr.trim().split("\n")[0] ?? "";
-  const code = /no space left|disk quota/i.test(stderr) ? "DISK_FULL" : "INVALID";
-  throw new VivError(code, `tar failed: ${said || `it ended with ${status}`}.`);
 }
 
 /**

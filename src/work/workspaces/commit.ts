@@ -2,13 +2,15 @@ import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { askGit, type GitPlace, git, gitBytes } from "../../platform/git/git.ts";
+import { trackedBelow } from "./bring.ts";
+import { broughtTo, excludeLine } from "./ready-state.ts";
 import { invalid, readRecord } from "./record.ts";
 import { adminOf, findRepository, placeOf } from "./worktree.ts";
 
 /**
  * Commits all changes in a worktree on its branch. Returns the commit, or null when there is
- * nothing to commit (also for a plain folder). What git ignores, and repositories within the
- * workspace, are left out. No hook is run.
+ * nothing to commit (also for a plain folder). What git ignores, what was copied or linked into the
+ * workspace, and repositories within it are left out. No hook is run.
  */
 export async function commitWorkspace(path: string, message: string): Promise<string | null> {
   const record = readRecord(dirname(path), basename(path));
@@ -29,6 +31,7 @@ export async function commitWorkspace(path: string, message: string): Promise<st
   await stage(place);
   const tree = await git(["write-tree"], place);
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
+  await mustNotHave(broughtTo(place), { base: record.base, head }, place);
   if (tree === (await git(["rev-parse", `${head}^{tree}`], place))) return null;
   const env = await identity(place);
   const stdin = `${message.trim() || "viv"}\n`;
@@ -47,9 +50,15 @@ const UNFINISHED = {
   "rebase-apply": "rebase",
 };
 
-function mustBeAtRest(admin: string, path: string): void {
-  for (const [file, what] of Object.entries(UNFINISHED)) {
-    if (!existsSync(join(admin, file))) continue;
+/** What git has begun there and not ended, like a merge; null at rest. */
+export function unfinishedIn(admin: string): string | null {
+  const file = Object.keys(UNFINISHED).find((name) => existsSync(join(admin, name)));
+  return file === undefined ? null : UNFINISHED[file as keyof typeof UNFINISHED];
+}
+
+export function mustBeAtRest(admin: string, path: string): void {
+  const what = unfinishedIn(admin);
+  if (what !== null) {
     throw invalid(
       path,
       `a ${what} is unfinished in ${path}; finish it, or run: git -C ${path} ${what} --abort.`,
@@ -57,7 +66,7 @@ function mustBeAtRest(admin: string, path: string): void {
   }
 }
 
-async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
+export async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   const { status, stdout } = await askGit(["symbolic-ref", "--quiet", "HEAD"], place);
   const head = status === 0 ? stdout.toString().trim() : null;
   if (head === `refs/heads/${branch}`) return;
@@ -68,8 +77,43 @@ async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   );
 }
 
+/**
+ * A task that commits by itself may have committed a copied file, which may be a secret: also in a
+ * commit before one that removes it, because all of them land.
+ */
+async function mustNotHave(
+  paths: readonly string[],
+  { base, head }: { base: string; head: string },
+  place: GitPlace,
+): Promise<void> {
+  if (paths.length === 0) return;
+  const list = await gitBytes(["ls-tree", "-z", "--name-only", head, "--", ...paths], place);
+  const [path] = namesOf(list);
+  const which = path === undefined ? await brought(paths, `${base}..${head}`, place) : text(path);
+  if (which === null) return;
+  throw invalid(
+    place.cwd,
+    `the branch of ${place.cwd} has ${which}, which was copied or linked there and must not be committed; take it out of its commits (git -C ${place.cwd} rebase -i).`,
+  );
+}
+
+/** The first of these paths in any of these commits. */
+async function brought(
+  paths: readonly string[],
+  commits: string,
+  place: GitPlace,
+): Promise<string | null> {
+  const env = { GIT_LITERAL_PATHSPECS: "1" };
+  const all = ["rev-list", "--full-history", commits, "--", ...paths];
+  const [commit] = (await git(all, { ...place, env })).split("\n");
+  if (!commit) return null;
+  const one = ["diff-tree", "-r", "-m", "-z", "--name-only", "--no-commit-id", commit];
+  const [name] = namesOf(await gitBytes([...one, "--", ...paths], { ...place, env }));
+  return `${name === undefined ? paths[0] : text(name)} in commit ${commit.slice(0, 10)}`;
+}
+
 /** The user is the author, as far as git knows one. */
-async function identity(place: GitPlace): Promise<Record<string, string>> {
+export async function identity(place: GitPlace): Promise<Record<string, string>> {
   const env: Record<string, string> = {};
   for (const role of ["AUTHOR", "COMMITTER"]) {
     const question = ["-c", "user.useConfigOnly=true", "var", `GIT_${role}_IDENT`];
@@ -92,7 +136,7 @@ export async function changesIn(
   place: GitPlace,
   everything = false,
 ): Promise<{ paths: Buffer[]; nested: string[] }> {
-  const rules = everything ? [] : ["--exclude-standard"];
+  const rules = everything ? [] : rulesOf(place);
   const kinds = ["--modified", "--deleted", "--others"];
   const names = namesOf(await gitBytes(["ls-files", "-z", ...kinds, ...rules], place));
   const paths = names.filter((name) => !name.endsWith("/"));
@@ -107,12 +151,32 @@ export async function stage(place: GitPlace, everything = false): Promise<void> 
   await updateIndex(["--force-remove"], namesOf(await gitBytes(gone, place)).map(bytes), place);
   const { paths } = await changesIn(place, everything);
   await updateIndex(["--add", "--remove", "--replace"], paths, place);
-  const rules = everything ? [] : ["--exclude-standard"];
+  await unstage(broughtTo(place), place);
+  const rules = everything ? [] : rulesOf(place);
   const left = namesOf(await gitBytes(["ls-files", "-z", "--others", ...rules], place));
   const refused = left.find((name) => !name.endsWith("/"));
   if (refused === undefined) return;
   const name = JSON.stringify(text(refused));
   throw new VivError("INVALID", `git takes no file that is called ${name}; rename or remove it.`);
+}
+
+/** What is ignored: what was brought into a workspace, whatever the task's own rules are. */
+function rulesOf(place: GitPlace): string[] {
+  return [
+    "--exclude-standard",
+    ...broughtTo(place).map((path) => `--exclude=${excludeLine(path)}`),
+  ];
+}
+
+/** A task may have staged what was brought. */
+async function unstage(paths: readonly string[], place: GitPlace): Promise<void> {
+  if (paths.length === 0) return;
+  const staged = await trackedBelow(paths, place);
+  await updateIndex(
+    ["--force-remove"],
+    staged.map((path) => Buffer.from(path)),
+    place,
+  );
 }
 
 async function updateIndex(how: string[], paths: Buffer[], place: GitPlace): Promise<void> {

@@ -1,9 +1,10 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
-import { lstat, readdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { counted } from "../../base/text.ts";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
+import type { WorktreeContent } from "../host.ts";
 import { changesIn, submodulesIn } from "./commit.ts";
+import { bytesIn } from "./disk-use.ts";
 import {
   idOfRecord,
   readRecord,
@@ -63,12 +64,11 @@ export async function inspect(root: string, id: string): Promise<Inspection | nu
       return await inspectWorktree(info, record);
     } catch (error) {
       // One that git cannot read must not hide the others. It counts as unsaved.
-      Object.assign(info, { dirty: !info.missing, merged: false });
+      info.dirty = !info.missing;
       return { info, obstacle: (error as Error).message.replace(/\.$/, "") };
     }
   }
   info.dirty = !info.missing && readdirSync(path).length > 0;
-  info.merged = !info.dirty;
   return { info };
 }
 
@@ -76,15 +76,15 @@ async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Pro
   const repository = await findRepository(record.repository);
   const tip = await commitOf(repository, `refs/heads/${record.branch}`);
   info.ahead = tip === null ? 0 : await countAhead(repository, record.branch);
-  info.merged = tip !== null && info.ahead === 0;
-  if (tip !== null) info.commits = await countSince(repository, record.base, tip);
+  if (tip !== null) {
+    info.head = tip;
+    info.commits = await countSince(repository, record.base, tip);
+    info.merged = info.ahead === 0 && info.commits !== 0;
+  }
   const admin = adminOf(repository, info.path);
   const place = admin === null || info.missing ? null : placeOf(admin, info.path);
   const worktree = { record, repository, tip, place };
-  if (info.missing) {
-    if (tip === null) info.merged = true; // there is nothing left to lose
-    return { info, worktree };
-  }
+  if (info.missing) return { info, worktree };
   if (admin === null || place === null) {
     const repair = `git -C ${repository.path} worktree repair ${info.path}`;
     return { info, worktree, obstacle: `its repository does not know it any more; try: ${repair}` };
@@ -98,9 +98,35 @@ async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Pro
   return { info, worktree, obstacle: obstacle ?? undefined };
 }
 
-export async function countAhead(repository: Repository, branch: string): Promise<number> {
-  const others = ["--not", `--exclude=${branch}`, "--branches", "--remotes"];
-  const count = ["rev-list", "--count", `refs/heads/${branch}`, ...others];
+/** What is in a worktree now; null when the task has none, or its folder is gone. */
+export async function worktreeContent(root: string, id: string): Promise<WorktreeContent | null> {
+  const record = readRecord(root, id);
+  const path = workspacePath(root, id);
+  if (record?.kind !== "worktree") return null;
+  const repository = await findRepository(record.repository);
+  const commit = await commitOf(repository, `refs/heads/${record.branch}`);
+  const admin = existsSync(path) ? adminOf(repository, path) : null;
+  const isDirty = admin !== null && (await hasChanges(placeOf(admin, path)));
+  return { commit, isDirty };
+}
+
+async function hasChanges(place: GitPlace): Promise<boolean> {
+  const { paths, nested } = await changesIn(place);
+  const { status } = await askGit(["diff-index", "--cached", "--quiet", "HEAD", "--"], place);
+  return paths.length > 0 || nested.length > 0 || status !== 0;
+}
+/** Another task's branch may begin with these commits, and a push to a forge merges nothing. */
+export const NOT_OF_TASKS = [
+  ...["--not", "--exclude=viv/*", "--branches"],
+  ...["--exclude=*/viv/*", "--remotes"],
+];
+
+export async function countAhead(
+  repository: Repository,
+  branch: string,
+  which: readonly string[] = [],
+): Promise<number> {
+  const count = ["rev-list", "--count", ...which, `refs/heads/${branch}`, ...NOT_OF_TASKS];
   return Number(await git(count, { cwd: repository.path }));
 }
 
@@ -129,16 +155,6 @@ async function obstacleIn(
   if (count === 0) return null;
   const rescue = `git -C ${path} branch NAME`;
   return `it has ${counted(count, "commit")} on no branch; keep with: ${rescue}`;
-}
-
-/** The sizes of all files, without following links. */
-async function bytesIn(path: string): Promise<number> {
-  const stats = await lstat(path).catch(() => null); // removed while we count
-  if (stats === null) return 0;
-  if (!stats.isDirectory()) return stats.size;
-  let sum = 0;
-  for (const name of await readdir(path).catch(() => [])) sum += await bytesIn(join(path, name));
-  return sum;
 }
 
 /** Every workspace, also one whose folder, record or repository is gone, by id. */

@@ -1,13 +1,16 @@
 import { lstatSync, readdirSync, rmSync, type Stats } from "node:fs";
 import { resolve } from "node:path";
-import { VivError } from "../../base/errors.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
 import { mkdirSync } from "../../platform/files/beneath.ts";
 import { askGit, git } from "../../platform/git/git.ts";
+import { type Begin, beginAt } from "./begin.ts";
+import { bringOnto } from "./onto.ts";
 import {
   branchOf,
   invalid,
   readRecord,
   type WorkspaceRecord,
+  type WorktreeRecord,
   workspacePath,
   writeRecord,
 } from "./record.ts";
@@ -35,6 +38,8 @@ export interface WorkspaceRequest {
   repository?: string;
   /** For a worktree: what it is made from; without it, what HEAD is there. */
   base?: string;
+  /** For a new worktree: see begin.ts. */
+  begin?: Begin;
 }
 
 export interface OpenWorkspace {
@@ -42,6 +47,8 @@ export interface OpenWorkspace {
   branch?: string;
   /** The commit that the branch began at. */
   base?: string;
+  /** What the handler must know about it. */
+  note?: string;
 }
 
 /** Makes the workspace of a task, or finds it as the last attempt left it. */
@@ -66,8 +73,19 @@ export async function openWorkspace(request: WorkspaceRequest): Promise<OpenWork
   return { path };
 }
 
+/** Why no worktree could be made of this repository; null when it can. */
+export async function whyNoWorktree(where: string, base?: string): Promise<string | null> {
+  try {
+    await startOf(await findRepository(where), base, undefined);
+    return null;
+  } catch (error) {
+    if (isVivError(error, "INVALID") || isVivError(error, "UNSUPPORTED")) return error.message;
+    throw error;
+  }
+}
+
 async function openWorktree(
-  { root, id, repository: where, base }: WorkspaceRequest,
+  { root, id, repository: where, base, begin }: WorkspaceRequest,
   path: string,
   stats: Stats | undefined,
   before: WorkspaceRecord | null,
@@ -95,11 +113,19 @@ async function openWorktree(
   const hasBranch = (await commitOf(repository, `refs/heads/${branch}`)) !== null;
   const isOurs = old !== null && old.repository === repository.path;
   const known = isOurs && (admin !== null || hasBranch) ? old : null;
-  const record = known ?? {
+  if (known === null && hasBranch && branch === begin?.target) {
+    throw invalid(
+      path,
+      `${branch} is the branch that all work goes into, so ${id} cannot work on it; enqueue it under another id, or set into in [merge].`,
+    );
+  }
+  const record: WorktreeRecord = known ?? {
     kind: "worktree",
     repository: repository.path,
     branch,
-    base: await baseFor(repository, base, hasBranch ? branch : null),
+    ...(hasBranch
+      ? { base: await beganAt(repository, await startOf(repository, base, begin), branch) }
+      : await beginAt(repository, id, await startOf(repository, base, begin), begin)),
     created_at: new Date().toISOString(),
   };
   if (admin === null) {
@@ -118,18 +144,32 @@ async function openWorktree(
     if (known === null) writeRecord(root, id, record);
     restorePointer(admin, path);
   }
-  return { path, branch, base: record.base };
+  const now = await bringOnto({ root, id, path, repository }, record);
+  return { path, branch, base: now.base, note: noteOf(now) };
 }
 
-/** The commit that the branch begins at, or began at if it exists. */
-async function baseFor(
+function noteOf({ without = [] }: WorktreeRecord): string | undefined {
+  const sentences = without.map(
+    ({ task, branch, files }) =>
+      `The work of ${task} (branch ${branch}) is not in this workspace: it conflicts with the rest in ${files.join(", ")}.`,
+  );
+  return sentences.join(" ") || undefined;
+}
+
+/** The tip of the target, if there is one already; else `base`. */
+async function startOf(
   repository: Repository,
-  name: string | undefined,
-  branch: string | null,
+  base: string | undefined,
+  begin: Begin | undefined,
 ): Promise<string> {
-  const commit = await commitOf(repository, name ?? "HEAD");
-  if (commit === null) throw await noSuchBase(repository, name);
-  if (branch === null) return commit;
+  const tip = begin?.target ? await commitOf(repository, `refs/heads/${begin.target}`) : null;
+  const commit = tip ?? (await commitOf(repository, base ?? "HEAD"));
+  if (commit === null) throw await noSuchBase(repository, base);
+  return commit;
+}
+
+/** Of a branch that exists. */
+async function beganAt(repository: Repository, commit: string, branch: string): Promise<string> {
   const question = ["merge-base", commit, `refs/heads/${branch}`];
   const { status, stdout } = await askGit(question, { cwd: repository.path });
   return status === 0 ? stdout.toString().trim() : commit;

@@ -16,14 +16,17 @@ export const workspaceInfo = z.object({
   repository: z.optional(z.string()),
   /** It has uncommitted changes; a plain folder: it is not empty. */
   dirty: z.boolean(),
-  /** Commits on the branch that are in no other branch of the repository, local or remote. */
+  /** Commits on the branch that are in no other branch, local or remote, but those of tasks. */
   ahead: z.number(),
   /** Commits on the branch since it was made; null when the commit it began with is gone. */
   commits: z.nullable(z.number()),
-  /** Every commit on the branch is in another one as well. */
+  /** The branch has commits of its own, and every one is in a branch that is not a task's. */
   merged: z.boolean(),
+  /** The commit that the branch ends at. */
+  head: z.optional(z.string()),
   /** The folder is gone. */
   missing: z.boolean(),
+  /** On the disk. */
   bytes: z.number(),
 });
 export type WorkspaceInfo = z.output<typeof workspaceInfo>;
@@ -39,8 +42,41 @@ export const removedWorkspace = z.object({
 });
 export type RemovedWorkspace = z.output<typeof removedWorkspace>;
 
+const place = {
+  tip: z.string(),
+  /** A ref that keeps the work as it was before. */
+  keep: z.string(),
+};
+
+const onto = z.discriminatedUnion("step", [
+  z.object({
+    step: z.literal("noted"),
+    ...place,
+    /** The work's own commit and its merge with `tip`, if the queue has made one. */
+    merged: z.optional(
+      z.object({ from: z.string(), tree: z.string(), files: z.array(z.string()) }),
+    ),
+  }),
+  z.object({
+    step: z.literal("ready"),
+    ...place,
+    /** The branch's commit, and the one of all work: both are the same if all was committed. */
+    head: z.string(),
+    from: z.string(),
+    /** The merge, with conflict markers in `files`. */
+    tree: z.string(),
+    files: z.array(z.string()),
+  }),
+]);
+export type Onto = z.output<typeof onto>;
+
 const schema = z.discriminatedUnion("kind", [
-  z.object({ kind: z.literal("dir"), created_at: z.string() }),
+  z.object({
+    kind: z.literal("dir"),
+    created_at: z.string(),
+    /** The key of the set-up that was done there. */
+    setup: z.optional(z.string()),
+  }),
   z.object({
     kind: z.literal("worktree"),
     repository: z.string(),
@@ -48,6 +84,14 @@ const schema = z.discriminatedUnion("kind", [
     /** The commit. */
     base: z.string(),
     created_at: z.string(),
+    /** The next attempt begins on another commit: see onto.ts. */
+    onto: z.optional(onto),
+    /** Paths that conflicted when it was brought there: an attempt may leave no markers in them. */
+    conflicts: z.optional(z.array(z.string())),
+    /** Dependencies whose work is not in it, because it conflicts with the rest. */
+    without: z.optional(
+      z.array(z.object({ task: z.string(), branch: z.string(), files: z.array(z.string()) })),
+    ),
   }),
 ]);
 
@@ -102,11 +146,26 @@ export function writeRecord(root: string, id: string, record: WorkspaceRecord): 
  * written as %XX, and so is a % itself.
  */
 export function branchOf(id: string): string {
-  const safe = id.replace(/[^A-Za-z0-9._-]/gu, (character) =>
+  return `viv/${refPart(id)}`;
+}
+
+/** A name as a part of a ref's. */
+export function refPart(name: string): string {
+  const safe = name.replace(/[^A-Za-z0-9._-]/gu, (character) =>
     [...Buffer.from(character)].map(percent).join(""),
   );
   // Not `..` anywhere, no `.` at the beginning, and neither `.` nor `.lock` at the end.
-  return `viv/${safe.replace(/^\.|\.(?=\.|$|lock$)/g, percent(0x2e))}`;
+  return safe.replace(/^\.|\.(?=\.|$|lock$)/g, percent(0x2e));
+}
+
+/** The task that a branch would be of; null for other names. */
+export function taskOfBranch(branch: string): string | null {
+  if (!branch.startsWith("viv/")) return null;
+  try {
+    return decodeURIComponent(branch.slice("viv/".length));
+  } catch {
+    return null;
+  }
 }
 
 function percent(byte: number): string {

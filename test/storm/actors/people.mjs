@@ -42,7 +42,8 @@ export async function decide(scene, chance) {
 
 async function decideOne(scene, verb, id, trouble) {
   const by = `p${scene.number()}`;
-  const operation = await scene.command({ verb, id, by }, [verb, id, "--by", by], trouble);
+  const args = [verb, id, "--by", by, ...(verb === "reject" ? ["--note", "once more"] : [])];
+  const operation = await scene.command({ verb, id, by }, args, trouble);
   if (operation.status !== 0 && operation.status !== null) operation.after = scene.placeOf(id);
 }
 

@@ -60,7 +60,7 @@ export function isLeftToOthers(run: FsRun, worker: string, candidate: Candidate)
   }
   // One rename, like a cancel by a person; if it finds nothing, a worker took the task after all.
   const place = { state: "pending", path } as const;
-  move(run, id, place, "failed", "cancelled", { by: worker, note }, (after) => {
+  move(run, id, place, "failed", "cancelled", { by: worker, note, because: "choked" }, (after) => {
     after.try("the next sweep notifies the keeper", () => run.hooks?.onStuck(run, id));
   });
   return true;

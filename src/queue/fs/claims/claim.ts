@@ -28,6 +28,7 @@ import {
 } from "../lanes/lane-reader.ts";
 import { encodeType, stampOf } from "../lanes/lanes.ts";
 import { claimOf, fileOf, folderOf } from "../layout.ts";
+import { isPaused } from "../pause.ts";
 import { attemptNumber, readHistory } from "../record/attempts.ts";
 import {
   noteReasons,
@@ -58,11 +59,12 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
     const freed = claimName(run, worker);
     if (freed) await freed;
     makeWorkerFolder(run, worker);
-    if (isReviewFull(run, request.reviewLimit)) return [];
+    if (isPaused(run) || isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
     const reader = readerFor(run, filterOf(request, run.paths.layout.reservedTypes));
     adoptIfDue(run, reader, begin);
     const fill = (force: boolean) => {
+      if (isPaused(run)) return;
       while (claims.length < max) {
         const claim = claimNext(run, worker, reader, force);
         if (claim === null) return;
@@ -172,6 +174,10 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
       candidate.lane.missed(candidate.line);
       continue;
     }
+    if (isPaused(run)) {
+      putBack(run, candidate, to);
+      return null;
+    }
     const claim =
       claimFromLine(run, worker, candidate, to) ??
       readClaim(run, worker, candidate, to, reader.filter);
@@ -179,6 +185,12 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
     recordClaim(run, candidate.id, claim);
     return claim;
   }
+}
+
+/** The run was paused while we took it. */
+function putBack(run: FsRun, { id, attempt }: Candidate, path: string): void {
+  const file = readTaskOrQuarantine(run, path, id);
+  if (file !== null) giveBack(run, file.task, path, file.stats, attempt);
 }
 
 function take(run: FsRun, worker: string, from: string, to: string): boolean {
@@ -248,7 +260,8 @@ function claimFromLine(
 
 function holdClaim(run: FsRun, worker: string, task: Task, token: string, attempt: number): Claim {
   const [review, at] = [task.review === true, performance.now()];
-  const held = { worker, token, attempt, review, at, isUncertain: false };
+  const asksProof = task.done_when !== undefined;
+  const held = { worker, token, attempt, review, asksProof, at, isUncertain: false };
   run.memo.claims.set(task.task_id, held);
   return { id: task.task_id, type: task.task_type, task, worker, token, attempt };
 }

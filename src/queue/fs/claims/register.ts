@@ -1,6 +1,7 @@
 import { formatDuration } from "../../../base/duration.ts";
 import { VivError } from "../../../base/errors.ts";
 import { canonicalJson } from "../../../base/json.ts";
+import { assertName } from "../../../base/names.ts";
 import { counted } from "../../../base/text.ts";
 import type { ReapReport, RegisterOptions, Registration } from "../../store.ts";
 import {
@@ -12,6 +13,7 @@ import {
   withLock,
 } from "../files/atomic.ts";
 import { type FsRun, nowIso, record, temporaryPath } from "../fs-run.ts";
+import { claimsOf } from "./claimed.ts";
 import { type Holding, holdingsOf } from "./holdings.ts";
 import { wouldNotDie } from "./process-notes.ts";
 import { takeBack, workersLock } from "./reap.ts";
@@ -78,6 +80,31 @@ export function claimName(run: FsRun, worker: string): Promise<void> | undefined
   });
 }
 
+/**
+ * The name alone is enough for claims of a shell. Those of another process's live worker need a
+ * token: only the worker and its handlers have it at hand.
+ */
+export function assertOwnName(run: FsRun, worker: string, what: string): void {
+  if (run.memo.registered.has(worker)) return;
+  const holder = readWorkerFile(run, worker);
+  if (!holder || isSelf(run, holder) || !isHeld(run, holder)) return;
+  const { pid, host } = holder;
+  const message = `${what} held by the live worker ${worker} (pid ${pid} on ${host}); its claims need their token (viv show has it): pass --token, or stop the task with viv cancel.`;
+  throw new VivError("WORKER_TAKEN", message, { worker, pid, host });
+}
+
+/** A heartbeat from outside. That of a live worker would hide that it is stuck. */
+export function beat(
+  run: FsRun,
+  name: string,
+  { note = "", token }: { note?: string; token?: string },
+): void {
+  const worker = assertName("worker name", name);
+  const isOwn = token !== undefined && claimsOf(run, worker).some((one) => one.token === token);
+  if (!isOwn) assertOwnName(run, worker, "the name is");
+  writeHeartbeat(run, worker, note);
+}
+
 function isSelf(run: FsRun, holder: WorkerFile): boolean {
   const self = run.machine.self();
   return holder.pid === self.pid && holder.started === self.started && holder.host === self.host;
@@ -140,6 +167,15 @@ export async function registerWorker(
     worker,
     note: (text) => {
       note = text;
+    },
+    take: (others) => {
+      const changed = canonicalJson({
+        ...file,
+        types: others && others.length > 0 ? others : null,
+      });
+      run.memo.workerFiles.set(worker, changed);
+      const tmp = temporaryPath(run, `worker-${worker}`);
+      replaceFile(workerFileOf(run, worker), tmp, changed, false);
     },
     release: async () => {
       if (timer) clearTimeout(timer);

@@ -3,7 +3,13 @@ import { utimesSync } from "../../../platform/files/beneath.ts";
 import { type HistoryRecord, isAttempt } from "../../attempt.ts";
 import type { TaskState } from "../../states.ts";
 import { readTask } from "../enqueue/task-file.ts";
-import { errno, renameIfThere, statIfThere, syncFolder } from "../files/atomic.ts";
+import {
+  errno,
+  ignoreMachineErrors,
+  renameIfThere,
+  statIfThere,
+  syncFolder,
+} from "../files/atomic.ts";
 import { type FsRun, nowIso, quarantine, record } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 import { appendHistory, attemptNumber, historyAt, readHistory } from "../record/attempts.ts";
@@ -11,6 +17,7 @@ import { projectSoon } from "../record/project.ts";
 import { dependentsOf } from "../waiting/dependents.ts";
 import { promoteDependents } from "../waiting/promote.ts";
 import type { Afterwards } from "./afterwards.ts";
+import { unmarkCancelled } from "./cancelled.ts";
 
 /**
  * Renames a task to where it belongs. A file there under its name goes to quarantine, unless it is
@@ -49,6 +56,8 @@ export function afterMove(
   after: Afterwards,
   now = performance.now(),
 ): void {
+  // Without this it may be called cancelled when it fails.
+  if (to === "pending" || to === "waiting") ignoreMachineErrors(() => unmarkCancelled(run, id));
   if (to === "done") {
     after.try(
       `tasks that wait for ${id} were not woken; the next sweep, or idle worker, wakes them`,
@@ -110,7 +119,8 @@ function failDependents(run: FsRun, id: string): void {
       const from = fileOf(run.paths, "waiting", task);
       if (!renameIfThere(from, fileOf(run.paths, "failed", task))) continue;
       const note = `its dependency ${failed} failed`;
-      record(run, { event: "cancelled", task, from: "waiting", to: "failed", note });
+      const because = "dependency";
+      record(run, { event: "cancelled", task, from: "waiting", to: "failed", note, because });
       queue.push(task);
       moved = true;
     }

@@ -1,32 +1,41 @@
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { assertName, idWord } from "../../../base/names.ts";
 import { listed } from "../../../base/text.ts";
-import type { HistoryRecord } from "../../attempt.ts";
+import type { RetryRecord } from "../../attempt.ts";
+import { unprovenError, whyUnproven } from "../../proof-state.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
-import type { Ended } from "../../store.ts";
+import type { Approval, Ended } from "../../store.ts";
 import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/process-notes.ts";
+import { closeHistory } from "../enqueue/rounds.ts";
 import { readTask } from "../enqueue/task-file.ts";
 import { statIfThere, syncMove, tokenOf, translate } from "../files/atomic.ts";
 import { type FsRun, nowIso, record } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 import { locate, type Place } from "../locate.ts";
+import { readTaskAt } from "../read.ts";
+import { readProof } from "../record/artifact-files.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
+import { project } from "../record/project.ts";
 import { cycleError, findCycle } from "../waiting/dependents.ts";
 import { noteReasons, readyAt, tryPromote, unmetOf } from "../waiting/promote.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
+import { markCancelled } from "./cancelled.ts";
 import { end, finishRecorded } from "./end-claim.ts";
 import { recordedEnd } from "./held-claim.ts";
 
-/** Decisions of people about a task: cancel, retry, approve, reject. */
+/** Decisions about a task from outside an attempt: cancel, retry, approve, reject, rework. */
 
 export interface Decision {
   by?: string;
   note?: string;
+  /** Of a rework: one word for the ledger. */
+  why?: string;
 }
 
 export function cancelTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
   return decide(run, id, "cancel", (place) => {
+    markCancelled(run, id); // void until it is in failed/
     if (place.state !== "claimed" || place.worker === undefined) {
       return move(run, id, place, "failed", "cancelled", decision, (after) => {
         after.try(`the keeper may be notified of ${id}`, () => run.hooks?.onCancelled(run, id));
@@ -77,29 +86,71 @@ export function retryTask(run: FsRun, id: string, decision: Decision): Promise<E
   return decide(run, id, "retry", async (place) => {
     const pids = await endOrphan(run, id);
     if (pids.length > 0) throw wouldNotDie(id, pids, "an earlier attempt of");
-    const file = readTask(run, place.path, id);
-    if (file === null) return null;
-    const { task } = file;
-    // Tasks that wait for it now may be among its own dependencies.
-    const cycle = findCycle(run, task);
-    if (cycle) throw cycleError(id, cycle);
-    appendHistory(run, id, retryRecord(run, decision));
-    const unmet = unmetOf(run, task);
-    const at = readyAt(run, task);
-    if (unmet.length === 0 && at <= run.machine.clock.now()) {
-      return move(run, id, place, "pending", "retried", decision);
-    }
-    noteReasons(run, task, unmet, at);
-    return move(run, id, place, "waiting", "retried", decision, (after) => {
-      after.try(`whether ${id} still has to wait is not known; the next sweep finds out`, () =>
-        tryPromote(run, id),
-      );
-    });
+    return requeue(run, id, place, "retried", decision, () =>
+      appendHistory(run, id, retryRecord(run, decision)),
+    );
   });
 }
 
-export function approveTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
-  return decide(run, id, "approve", (place) => move(run, id, place, "done", "approved", decision));
+/**
+ * The rename decides. Killed before it, the task is done, and a second call goes on. Killed after
+ * it, the task is pending: completed_tasks may still list it, which doctor finds, and the ledger may
+ * lack the line.
+ */
+export function reworkTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
+  return decide(run, id, "rework", async (place) => {
+    const ended = requeue(run, id, place, "reworked", decision, () =>
+      closeHistory(run, id, retryRecord(run, decision)),
+    );
+    if (ended === null) return null;
+    const after = new Afterwards(ended.warnings);
+    // Before it returns: a task that is enqueued next, and depends on it, must wait.
+    await after.tryAsync(
+      `${id} may still be listed in completed_tasks; viv doctor --fix updates it`,
+      () => project(run, 2),
+    );
+    return { ...ended, ...after.result };
+  });
+}
+
+/** To pending/, or to waiting/ while something holds it back. `before`: what the next attempt needs. */
+function requeue(
+  run: FsRun,
+  id: string,
+  place: Place,
+  event: "retried" | "reworked",
+  decision: Decision,
+  before: () => void,
+): Ended | null {
+  const file = readTask(run, place.path, id);
+  if (file === null) return null;
+  const { task } = file;
+  // Tasks that wait for it now may be among its own dependencies.
+  const cycle = findCycle(run, task);
+  if (cycle) throw cycleError(id, cycle);
+  before();
+  const unmet = unmetOf(run, task);
+  const at = readyAt(run, task);
+  const isFree = unmet.length === 0 && at <= run.machine.clock.now();
+  if (!isFree) noteReasons(run, task, unmet, at);
+  return move(run, id, place, isFree ? "pending" : "waiting", event, decision, (after) => {
+    if (isFree) return;
+    after.try(`whether ${id} still has to wait is not known; the next sweep finds out`, () =>
+      tryPromote(run, id),
+    );
+  });
+}
+
+/** What has no valid proof is approved only on request, and recorded as that. */
+export function approveTask(run: FsRun, id: string, approval: Approval): Promise<Ended> {
+  return decide(run, id, "approve", (place) => {
+    const { unproven: given, ...decision } = approval;
+    const task = readTaskAt(run, place.path, id).task;
+    const found = whyUnproven(task?.done_when, readProof(run, id), readHistory(run, id));
+    const why = typeof given === "string" ? given : found;
+    if (why !== null && !given) throw unprovenError(id, why);
+    return move(run, id, place, "done", "approved", { ...decision, unproven: why ?? undefined });
+  });
 }
 
 /** The note is for the next attempt; the attempts so far no longer count against the task. */
@@ -140,7 +191,7 @@ function wrongState(id: string, place: Place, event: TaskEvent): VivError {
   const hints: Partial<Record<TaskState, string>> = {
     done: "a done task stays done; enqueue a new one to do it again",
     failed: `requeue it with: viv retry ${idWord(id)}`,
-    review: `decide with: viv approve ${idWord(id)}, or viv reject ${idWord(id)}`,
+    review: `decide with: viv approve ${idWord(id)}, or viv reject ${idWord(id)} --note "…"`,
     claimed: `stop it with: viv cancel ${idWord(id)}`,
     pending: "a worker will take it",
     waiting: `see: viv why ${idWord(id)}`,
@@ -156,8 +207,8 @@ export function move(
   id: string,
   place: Place,
   to: TaskState,
-  event: "cancelled" | "retried" | "approved" | "rejected",
-  decision: Decision,
+  event: "cancelled" | "retried" | "approved" | "rejected" | "reworked",
+  decision: Decision & { unproven?: string; because?: string },
   more?: (after: Afterwards) => void,
 ): Ended | null {
   const target = fileOf(run.paths, to, id);
@@ -165,6 +216,12 @@ export function move(
   if (to === "done") run.hooks?.beforeDone(run, id, null);
   if (!moveInto(run, place.path, target)) return null;
   const after = new Afterwards();
+  if (event === "reworked") {
+    // At once: beside food in food/ it would count as one that was left by hand.
+    after.try(`the earlier result of ${id} lies where it was; move it away`, () =>
+      run.hooks?.beforeFailure(run, id),
+    );
+  }
   if (run.durability === "safe") {
     after.try(
       `that ${id} has moved could not be synced: a power cut may undo it, then decide again`,
@@ -172,7 +229,9 @@ export function move(
     );
   }
   const [by, note] = [decision.by || undefined, decision.note || undefined];
-  const line = { event, task: id, from: place.state, to, by, note };
+  const { unproven, because } = decision;
+  const why = decision.why || undefined;
+  const line = { event, task: id, from: place.state, to, by, note, why, unproven, because };
   after.try(
     `the ledger has no line about this; ${id} is in ${run.paths.layout.folders[to]}/ all the same`,
     () => record(run, line),
@@ -182,6 +241,6 @@ export function move(
   return { id, from: place.state, to, attempt, ...after.result };
 }
 
-function retryRecord(run: FsRun, { by = "someone", note }: Decision): HistoryRecord {
+function retryRecord(run: FsRun, { by = "someone", note }: Decision): RetryRecord {
   return { retried: true, by, at: nowIso(run), note: note || undefined };
 }

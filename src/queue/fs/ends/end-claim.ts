@@ -19,6 +19,7 @@ import { appendHistory } from "../record/attempts.ts";
 import { addDue } from "../waiting/due.ts";
 import { afterMove, moveInto } from "./after-move.ts";
 import { Afterwards } from "./afterwards.ts";
+import { unmarkCancelled } from "./cancelled.ts";
 import {
   claimLost,
   type Held,
@@ -45,6 +46,9 @@ export interface Ending {
   retryAt?: string;
   by?: string;
   receipt?: string;
+  proof?: "passed";
+  commit?: string;
+  unproven?: string;
 }
 
 /** Steps 2 to 4. */
@@ -84,6 +88,7 @@ function recordEnd(run: FsRun, held: Held, ending: Ending): void {
       retry_at: ending.retryAt || undefined,
       by: ending.by || undefined,
       receipt: ending.receipt || undefined,
+      ...proofFields(ending),
     },
     run.durability === "safe",
   );
@@ -239,6 +244,9 @@ export function follow(
   // A process that moves a task also offers it; but it may die before it wakes dependents.
   if (!moved.byOther || ending.to === "done") afterMove(run, id, ending.to, after, moved.at);
   const { hooks } = run;
+  if (ending.to === "failed" && ending.outcome !== "cancelled") {
+    ignoreMachineErrors(() => unmarkCancelled(run, id));
+  }
   if (ending.to === "failed" && hooks) {
     if (ending.outcome === "cancelled") {
       after.try(`the keeper may be notified of ${id}`, () => hooks.onCancelled(run, id));
@@ -276,5 +284,13 @@ export function attemptRecord(run: FsRun, held: Held, ending: Ending): AttemptRe
     fingerprint: ending.fingerprint || undefined,
     retry_at: ending.retryAt || undefined,
     receipt: ending.receipt || undefined,
+    ...proofFields(ending),
   };
 }
+
+export function proofFields({ proof, commit, unproven }: ProofMark): ProofMark {
+  if (proof === undefined && unproven === undefined) return {};
+  return { proof, commit, unproven };
+}
+
+export type ProofMark = Pick<Ending, "proof" | "commit" | "unproven">;

@@ -3,10 +3,12 @@ import { VivError } from "../../../base/errors.ts";
 import { assertName } from "../../../base/names.ts";
 import type { HistoryRecord, Outcome } from "../../attempt.ts";
 import { afterChoke, chokesIn, failuresSinceChoke, mayTry, newChoke } from "../../choke.ts";
-import { afterFailure } from "../../retry.ts";
+import { NO_PROOF } from "../../proof-state.ts";
+import { afterFailure, countsAsFailure } from "../../retry.ts";
 import type { ClaimRef, CompletionOptions, Ended, FailureReport } from "../../store.ts";
 import type { Task } from "../../task.ts";
 import { isLoneChoke, takersOf } from "../claims/choked-tasks.ts";
+import { assertOwnName } from "../claims/register.ts";
 import { statIfThere, tokenOf, translate } from "../files/atomic.ts";
 import { type FsRun, type HeldClaim, isNewLedger, recordDone } from "../fs-run.ts";
 import { claimOf, folderOf } from "../layout.ts";
@@ -42,13 +44,14 @@ import {
  */
 export function completeTask(run: FsRun, ref: ClaimRef, options: CompletionOptions): Ended {
   const { note } = options;
+  if (options.handIn) return handIn(run, ref, note);
   return withClaim(run, ref, "done", (held) => {
-    const to = destination(run, held, options);
-    if (note) return end(run, held, { outcome: "done", to, note });
+    const ending = doneEnding(run, held, options);
+    if (note) return end(run, held, { ...ending, note });
     return orUncertain(run, held, () => {
       const by = { ...held, worker: creditOf(run, held) };
-      recordDone(run, held.id, by, to, run.durability === "safe");
-      return applyEnding(run, held, { outcome: "done", to }, false);
+      recordDone(run, held.id, by, ending, run.durability === "safe");
+      return applyEnding(run, held, ending, false);
     });
   });
 }
@@ -59,12 +62,14 @@ export async function completeInBackground(
   ref: ClaimRef,
   options: CompletionOptions,
 ): Promise<Ended> {
-  if (run.durability !== "safe" || options.note) return completeTask(run, ref, options);
+  if (run.durability !== "safe" || options.note || options.handIn) {
+    return completeTask(run, ref, options);
+  }
   return withClaim(run, ref, "done", async (held) => {
-    const ending: Ending = { outcome: "done", to: destination(run, held, options) };
+    const ending = doneEnding(run, held, options);
     try {
       const by = { ...held, worker: creditOf(run, held) };
-      recordDone(run, held.id, by, ending.to as "done", false);
+      recordDone(run, held.id, by, ending, false);
       await syncLedger(run);
       const moved = move(run, held, ending, false);
       const after = new Afterwards();
@@ -89,10 +94,23 @@ async function syncLedger(run: FsRun): Promise<void> {
   run.memo.syncedLedger = path;
 }
 
-function destination(run: FsRun, held: Held, options: CompletionOptions): "review" | "done" {
-  if (options.review) return "review";
-  const known = run.memo.claims.get(held.id)?.review;
-  return (known ?? readHeld(run, held).review === true) ? "review" : "done";
+/** Where it goes, and whether that is with the proof that it asks for. */
+function doneEnding(run: FsRun, held: Held, { review, proof }: CompletionOptions): Ending {
+  let facts: Pick<HeldClaim, "review" | "asksProof"> | undefined = run.memo.claims.get(held.id);
+  if (facts === undefined && !(review && proof)) {
+    const task = readHeld(run, held);
+    facts = { review: task.review === true, asksProof: task.done_when !== undefined };
+  }
+  const to = review || facts?.review ? "review" : "done";
+  if (proof) return { outcome: "done", to, proof: "passed", commit: proof.commit };
+  return { outcome: "done", to, unproven: facts?.asksProof ? NO_PROOF : undefined };
+}
+
+/** Costs no attempt, and is no success: the task waits for a worker that proves it. */
+function handIn(run: FsRun, ref: ClaimRef, note?: string): Ended {
+  return withClaim(run, ref, "handed_in", (held) =>
+    end(run, held, { outcome: "handed_in", to: "pending", note }),
+  );
 }
 
 export function releaseTask(run: FsRun, ref: ClaimRef, note?: string): Ended {
@@ -121,7 +139,7 @@ export function failTask(run: FsRun, ref: ClaimRef, report: FailureReport): Ende
       backoffMs,
       random: run.random(),
     });
-    if (outcome !== "rate_limited") run.hooks?.beforeFailure(run, held.id);
+    if (countsAsFailure(outcome)) run.hooks?.beforeFailure(run, held.id);
     const ending = { outcome, note, fingerprint };
     if (verdict.to !== "waiting") return end(run, held, { ...ending, to: verdict.to });
     const choked = chokedEnding(run, held, { ...ending, to: "pending" }, task, history);
@@ -174,6 +192,7 @@ function withClaim<T extends Ended | Promise<Ended>>(
   if (own !== undefined && ref.token === own.token && isFresh(run, worker, own, seenAt)) {
     return act({ id, worker, path, token: own.token, attempt: own.attempt, seenAt });
   }
+  if (ref.token === undefined) assertOwnName(run, worker, `${id} is`);
   const stats = statIfThere(path);
   const token = stats && tokenOf(stats);
   if (stats === undefined || token === undefined || !isMeant(run, ref, token)) {
@@ -203,6 +222,17 @@ function withClaim<T extends Ended | Promise<Ended>>(
   const ended = orUncertain(run, held, () => finishRecorded(run, held, recorded));
   if (recorded.ending.outcome === outcome) return ended;
   throw claimLost(run, id, worker);
+}
+
+/** Null when the claim is gone, is another one, or has ended. */
+export function currentToken(run: FsRun, ref: ClaimRef): string | null {
+  const id = assertName("task id", ref.id);
+  const worker = assertName("worker name", ref.worker);
+  const stats = statIfThere(claimOf(run.paths, worker, id));
+  if (stats === undefined) return null;
+  const token = tokenOf(stats);
+  if (ref.token === token) return token;
+  return isMeant(run, ref, token) && !recordedEnd(run, { id, worker, token }) ? token : null;
 }
 
 /** Without a token in the reference, the place in the worker's folder is proof enough. */

@@ -192,6 +192,9 @@ function endingFrom(line: EndLine): Ending {
     retryAt: line.retry_at,
     by: line.by,
     receipt: line.receipt,
+    proof: line.proof,
+    commit: line.commit,
+    unproven: line.unproven,
   };
 }
 
@@ -203,6 +206,7 @@ const MOVES: Readonly<Record<string, TaskState | null>> = {
   rejected: null,
   cancelled: null,
   retried: null,
+  reworked: null,
 };
 
 /** After one of these a task is no longer where its last end left it. */

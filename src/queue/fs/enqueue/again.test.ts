@@ -50,7 +50,7 @@ test("what only viv enqueue can ask for holds in every round: no approval that n
   await store.enqueue({ id: "a", type: "t", timeout: "5m", ...terms });
   for (const remove of [false, true]) {
     await endOne(store, "a", "complete");
-    await store.approve("a");
+    await store.approve("a", { unproven: true });
     if (remove) rmSync(join(path, "done/a.json"));
     await store.enqueue({ id: "a", type: "t", payload: { remove } }, AGAIN);
     const { task } = (await store.show("a")) ?? {};

@@ -15,7 +15,7 @@ import {
   unlinkIfThere,
   writeNew,
 } from "../files/atomic.ts";
-import { type FsRun, temporaryPath } from "../fs-run.ts";
+import { type FsRun, nowIso, temporaryPath } from "../fs-run.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { locate, type Place } from "../locate.ts";
 import { attemptNumber, readHistory } from "../record/attempts.ts";
@@ -120,7 +120,7 @@ function newRound(run: FsRun, asked: Task, was: Place | null): Enqueued | null {
   const after = new Afterwards();
   try {
     keepArtifacts(run, id, from ?? "failed", folder);
-    closeHistory(run, id, by ?? "swarm-cli");
+    closeHistory(run, id, { retried: true, by: by ?? "swarm-cli", at: nowIso(run) });
     linkId(run, id, tmp);
     if (was && !retire(was, round.inode, folder)) {
       withdraw(run, round);

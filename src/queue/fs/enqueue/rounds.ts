@@ -2,7 +2,7 @@ import { fstatSync } from "node:fs";
 import { dirname } from "node:path";
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { mkdirSync, withFile } from "../../../platform/files/beneath.ts";
-import { isAttempt } from "../../attempt.ts";
+import { isAttempt, type RetryRecord } from "../../attempt.ts";
 import { MAX_TASK_BYTES } from "../../task.ts";
 import {
   closeAfter,
@@ -108,8 +108,8 @@ function copyRegular(from: string, to: string): void {
   }
 }
 
-/** From now on the attempts so far no longer count against the task. */
-export function closeHistory(run: FsRun, id: string, by: string): void {
+/** From now on the attempts of an ended task no longer count against it. */
+export function closeHistory(run: FsRun, id: string, decision: RetryRecord): void {
   const history = readHistory(run, id);
   if (history.length === 0) {
     // A success at the first attempt is only in the ledger; the next attempt must not have its number.
@@ -122,7 +122,7 @@ export function closeHistory(run: FsRun, id: string, by: string): void {
   }
   const last = history.at(-1);
   if (last !== undefined && !isAttempt(last)) return;
-  appendHistory(run, id, { retried: true, by, at: nowIso(run) });
+  appendHistory(run, id, decision);
 }
 
 /** Where the projection learns that a completed task no longer is one: see project.ts. */
@@ -178,7 +178,7 @@ function beginForeign(run: FsRun, id: string, ended: Place, open: Place): boolea
   const folder = openRound(run, id);
   const inode = statIfThere(ended.path)?.ino;
   if (inode === undefined || !retire(ended, inode, folder)) return false;
-  closeHistory(run, id, "swarm-lib");
+  closeHistory(run, id, { retried: true, by: "swarm-lib", at: nowIso(run) });
   recordAgain(run, id, ended.state);
   // A worker that has begun writes there already.
   if (open.state !== "claimed") keepArtifacts(run, id, ended.state, folder);

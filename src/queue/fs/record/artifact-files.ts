@@ -60,14 +60,14 @@ const CHUNK = 64 * 1024;
 /** Behind the notifications, for logs on filesystems that have none. */
 const LOOK_AGAIN_MS = 500;
 
-/** `artifacts/<id>.log`, from its beginning; with `follow`, as it grows. */
+/** `artifacts/<id>.log`, or that of the set-up, from its beginning; with `follow`, as it grows. */
 export async function* readLog(
   run: FsRun,
   rawId: string,
-  options: { follow?: boolean; signal?: AbortSignal },
+  options: { follow?: boolean; setup?: boolean; signal?: AbortSignal },
 ): AsyncGenerator<string> {
   const id = assertName("task id", rawId);
-  const path = `${run.paths.artifacts}/${id}.log`;
+  const path = `${run.paths.artifacts}/${id}${options.setup ? ".setup" : ""}.log`;
   const decoder = new TextDecoder();
   const { follow = false, signal } = options;
   let woken = new AbortController();

@@ -254,6 +254,8 @@ export interface Digest {
   histories: Map<string, HistoryRecord[]>;
   /** Tasks that were enqueued or adopted by us: their ids are registered. */
   ours: Set<string>;
+  /** Tasks that a person stopped last. */
+  cancelled: Set<string>;
   /** Unreadable lines, by file. */
   torn: Map<string, number>;
   lines: number;
@@ -261,7 +263,8 @@ export interface Digest {
 
 /** `only`: the histories of one task. */
 export function digestLedger(run: FsRun, only?: string): Digest {
-  const digest: Digest = { histories: new Map(), ours: new Set(), torn: new Map(), lines: 0 };
+  const sets = { ours: new Set<string>(), cancelled: new Set<string>() };
+  const digest: Digest = { histories: new Map(), ...sets, torn: new Map(), lines: 0 };
   const { histories, ours, torn } = digest;
   const seen: Seen = { early: new Set(), unlogged: new Map() };
   const onTorn = (file: string) => torn.set(file, (torn.get(file) ?? 0) + 1);
@@ -270,11 +273,21 @@ export function digestLedger(run: FsRun, only?: string): Digest {
     const { task } = line;
     if (!isListedName(task) || (only !== undefined && task !== only)) continue;
     if (line.event === "enqueued" && isName(task)) ours.add(task);
+    const stops = stopsTask(line);
+    if (stops !== undefined) digest.cancelled[stops ? "add" : "delete"](task);
     const records = histories.get(task) ?? [];
     follow(records, line, seen);
     if (records.length > 0) histories.set(task, records);
   }
   return digest;
+}
+
+/** True: a person stopped it. False: it was not, or has come back. Undefined: says nothing. */
+function stopsTask({ event, outcome, because, to }: LedgerLine): boolean | undefined {
+  if (event === "cancelled") return because === undefined;
+  if (event === "ended" && to === "failed") return outcome === "cancelled";
+  if (event === "retried" || (event === "void" && outcome === "cancelled")) return false;
+  return undefined;
 }
 
 interface Seen {
@@ -300,6 +313,7 @@ function follow(records: HistoryRecord[], line: LedgerLine, { early, unlogged }:
       addReceipt(records, token, line.receipt);
       return;
     case "retried":
+    case "reworked":
     case "rejected": {
       const { task = "", from, by = "someone", at, note } = line;
       const first = unlogged.get(task);
@@ -326,5 +340,8 @@ export function attemptFrom(line: LedgerLine): AttemptRecord {
     fingerprint: line.fingerprint || undefined,
     retry_at: line.retry_at || undefined,
     receipt: line.receipt || undefined,
+    proof: line.proof,
+    commit: line.commit,
+    unproven: line.unproven,
   };
 }

@@ -1,6 +1,7 @@
 import { TASK_STATES, type TaskState } from "../../states.ts";
 import { claimedTasks } from "../claims/claimed.ts";
 import { restoreWorkers } from "../claims/register.ts";
+import { restoreCancelled } from "../ends/cancelled.ts";
 import { reserveAgain } from "../enqueue/task-file.ts";
 import { remakeFolders } from "../files/aside.ts";
 import { namesIn, readDerived, replaceFile, statIfThere, withLock } from "../files/atomic.ts";
@@ -81,7 +82,9 @@ function noteOf(run: FsRun): string {
 function recover(run: FsRun): void {
   restoreWorkers(run);
   run.notes.restore();
-  reserveIds(run, restoreHistories(run));
+  const digest = restoreHistories(run);
+  reserveIds(run, digest);
+  restoreCancelled(run, digest.cancelled);
   wakeWaiting(run);
   const reader = new LaneReader(run, ANY);
   try {

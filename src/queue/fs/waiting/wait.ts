@@ -8,17 +8,19 @@ import type { FsRun } from "../fs-run.ts";
 import { adopt } from "../lanes/adopt.ts";
 import { filterOf, type LaneReader } from "../lanes/lane-reader.ts";
 import { fileOf } from "../layout.ts";
+import { isPaused } from "../pause.ts";
 import { projectBeforeIdling } from "../record/project.ts";
 import { nextDue } from "./due.ts";
 import { promoteDependents, promoteDue, promoteMet, wakeWaitingIfDue } from "./promote.ts";
 
+const PAUSED = "paused.json";
 const LOOK_AT_TIMES_MS = 1_000;
 
 /**
  * Sleeping until there may be work. Woken by: a line on a lane (our enqueue), a name in pending/
  * (a foreign one), a name in done/ that a task waits for (a foreign worker finished it), a new
- * status.json (swarm-lib lists completed tasks there), a name that leaves review/ (if that is
- * limited), the next due time, or at last the time-out, at which the caller looks for itself.
+ * status.json (swarm-lib lists completed tasks there), the end of a pause, a name that leaves review/
+ * (if that is limited), the next due time, or at last the time-out, at which the caller looks for itself.
  */
 export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boolean> {
   assertReviewLimit(options.reviewLimit);
@@ -77,6 +79,7 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
   });
   const onStatus = guarded((name: string | null) => {
     if (name === "status.json") promoteMet(run);
+    if (name === PAUSED) check();
   });
   const onAbort = () => resolve(false);
   const limited = options.reviewLimit === undefined ? [] : [state.review];
@@ -103,7 +106,7 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
 
 /** True, false, or the milliseconds after which another look is worthwhile. */
 function hasWork(run: FsRun, reader: LaneReader, options: WaitOptions): boolean | number {
-  if (isReviewFull(run, options.reviewLimit)) return false;
+  if (isPaused(run) || isReviewFull(run, options.reviewLimit)) return false;
   if (reader.peek(options.worker)) return true;
   // In a crowded pending/ (other workers' types) a look costs more than a notification is worth.
   const restsFor = run.memo.adoptedAt + 20 * run.memo.adoptCost - performance.now();

@@ -1,0 +1,144 @@
+import { createInterface } from "node:readline";
+import type { Readable } from "node:stream";
+import * as z from "zod/mini";
+import { VivError } from "../base/errors.ts";
+import type { Command, Values } from "../operation/command.ts";
+import type { Io } from "../operation/io.ts";
+import { plain } from "../operation/term.ts";
+import { commands as queueCommands } from "../queue/cli/maintenance.ts";
+import { lookAround } from "./templates/look-around.ts";
+import {
+  ENGINE_CHOICES,
+  initTemplate,
+  SCRIPT,
+  TEMPLATE_NAMES,
+  templateInput,
+} from "./templates/operations.ts";
+
+const runInit = queueCommands.init;
+
+/** `viv init`: a run, or, with `--template`, the files of a set-up. */
+const initCommand: Command = {
+  ...runInit,
+  op: { ...runInit.op, input: z.extend(runInit.op.input, templateInput) },
+  instead: async (values) => {
+    if (values.template !== undefined) {
+      if (values.dir === undefined) return templateCommand;
+      throw new VivError(
+        "USAGE",
+        "--template writes into the current folder; go there first: cd DIR",
+      );
+    }
+    const other = ["engine", "done_when"].find((key) => values[key] !== undefined);
+    if (other === undefined) return undefined;
+    const flag = `--${other.replaceAll("_", "-")}`;
+    throw new VivError("USAGE", `${flag} goes with --template: ${TEMPLATE_NAMES.join(", ")}.`);
+  },
+  examples: [
+    ...runInit.examples,
+    ["viv init --template fleet", "agents on this repository: asks, then writes viv.toml"],
+    ["viv init --template pit --yes", "asks nothing"],
+  ],
+};
+
+const templateCommand: Command = {
+  op: initTemplate,
+  readsConfig: true,
+  examples: [],
+  ask,
+  human: (
+    { template, engine, files, next, finished }: z.output<typeof initTemplate.output>,
+    { color },
+  ) => {
+    const made = finished ? "finished what a call before had begun:" : "made";
+    const by = engine === null ? "a script, until you have an agent" : engine;
+    return [
+      `${color.green(made)} ${files.map(plain).join(" ")}`,
+      color.dim(`a ${template}; the work is done by ${by}. Next:`),
+      ...next.map((line) => `  ${plain(line)}`),
+    ].join("\n");
+  },
+};
+
+/** On a terminal: the agent and the proof, each with a default. Nothing is written before. */
+async function ask(input: Values, io: Io): Promise<Values> {
+  const { stdin } = io as { stdin: { isTTY?: boolean } };
+  if (input.yes || stdin.isTTY !== true || io.stdout.isTTY !== true) return input;
+  const { agents, test } = await lookAround(io.cwd, io.env);
+  const questions = new Questions(io);
+  const answers = { ...input };
+  try {
+    if (input.engine === undefined) {
+      const found = agents.map(({ name, login }) => (login ? name : `${name} (not logged in)`));
+      const first = (agents.find(({ login }) => login) ?? agents[0])?.name ?? SCRIPT;
+      const installed = found.length > 0 ? `installed: ${found.join(", ")}` : "none is installed";
+      const isChoice = (text: string) => ENGINE_CHOICES.some((choice) => choice === text);
+      const all = `one of ${ENGINE_CHOICES.join(", ")}`;
+      answers.engine = await questions.ask(`Agent (${installed})`, first, isChoice, all);
+    }
+    const isProven = input.template === "fleet" || input.template === "chain";
+    if (isProven && input.done_when === undefined) {
+      const from = test === null ? "no tests were found" : `found in ${test.from}`;
+      const command = await questions.ask(
+        `Command that proves the work (${from})`,
+        test?.command ?? "",
+      );
+      if (command !== "" && command !== test?.command) answers.done_when = command;
+    }
+    return answers;
+  } finally {
+    questions.close();
+  }
+}
+
+/** Questions on a terminal, one line each. Ctrl-C and Ctrl-D end them. */
+class Questions {
+  readonly #io: Io;
+  readonly #lines: AsyncIterator<string>;
+  readonly #reader;
+
+  constructor(io: Io) {
+    this.#io = io;
+    this.#reader = createInterface({ input: io.stdin as unknown as Readable, terminal: false });
+    this.#lines = this.#reader[Symbol.asyncIterator]();
+  }
+
+  async ask(
+    question: string,
+    byDefault: string,
+    isRight: (text: string) => boolean = () => true,
+    what = "",
+  ): Promise<string> {
+    for (;;) {
+      this.#io.stdout.write(
+        `${plain(question)}${byDefault === "" ? "" : ` [${plain(byDefault)}]`}: `,
+      );
+      const answer = (await this.#line()).trim() || byDefault;
+      if (isRight(answer)) return answer;
+      this.#io.stdout.write(`  ${what}, please\n`);
+    }
+  }
+
+  async #line(): Promise<string> {
+    const { signal } = this.#io;
+    const stopped = new Promise<never>((_, reject) => {
+      const stop = () => reject(stoppedError());
+      if (signal.aborted) stop();
+      signal.addEventListener("abort", stop, { once: true });
+    });
+    const { value, done } = await Promise.race([this.#lines.next(), stopped]);
+    if (done) throw stoppedError();
+    return value;
+  }
+
+  close(): void {
+    this.#reader.close();
+    (this.#io.stdin as unknown as Readable).destroy?.();
+  }
+}
+
+function stoppedError(): VivError {
+  return new VivError("USAGE", "stopped; nothing was written.");
+}
+
+export const commands = { init: initCommand };

@@ -1,0 +1,92 @@
+import { isVivError } from "../base/errors.ts";
+import { isName } from "../base/names.ts";
+import { crewPs } from "../crew/operations.ts";
+import { findCrew } from "../crew/requests.ts";
+import { upFilesIn } from "../fleet/up-files.ts";
+import type { Io } from "../operation/io.ts";
+import type { Context } from "../operation/operation.ts";
+import type {
+  CrewFacts,
+  ParkedAgent,
+  ReportPort,
+  WardenFacts,
+} from "../overview/report/report-port.ts";
+import { askGit } from "../platform/git/git.ts";
+import { hasKilled } from "../warden/dance.ts";
+import { danceViews, wardenPlace } from "../warden/operations/warden-place.ts";
+import { findRun } from "./find-run.ts";
+
+/** What a report says about the crew and the warden: those that their own commands find here. */
+export const reportPorts: ReportPort = { crew, parkedAgents, warden, commitsNotIn, defaultRun };
+
+async function crew(context: Context, since: string): Promise<CrewFacts | null> {
+  let found: Awaited<ReturnType<typeof findCrew>>;
+  try {
+    found = await findCrew(context, undefined);
+  } catch (error) {
+    if (isVivError(error, "RUN_NOT_FOUND")) return null;
+    throw error;
+  }
+  const { members } = await crewPs.run(context, { state: found.state });
+  const start = Date.parse(since);
+  const runs = found.files.lastLines(Number.MAX_SAFE_INTEGER).flatMap((line) => {
+    if (!("run" in line) || !(line.ts >= start)) return [];
+    return [{ name: line.agent, from: line.ts - line.seconds * 1000, to: line.ts }];
+  });
+  return {
+    runs,
+    members: members.map(({ name, state, note, cost_today }) => ({
+      ...{ name, note, isParked: state === "parked", usdToday: cost_today },
+    })),
+  };
+}
+
+async function parkedAgents(run: string): Promise<ParkedAgent[]> {
+  const files = upFilesIn(run);
+  const service = files.service();
+  const names = Array.isArray(service?.agents) ? service.agents.filter(isName) : [];
+  const config = String(service?.config ?? "agents.toml");
+  return names.flatMap((name) => {
+    const { state, note = "" } = files.agent(name) ?? {};
+    return state === "parked" ? [{ name, note: String(note), config }] : [];
+  });
+}
+
+async function warden(context: Context, since: string): Promise<WardenFacts | null> {
+  const place = await wardenPlace(context);
+  const { files } = place;
+  const start = Date.parse(since);
+  const killed = files.receipts(start).filter((one) => hasKilled(one) && one.ended_at >= since);
+  const held = danceViews(place, context.now()).filter((one) => one.held !== null);
+  return {
+    paused: files.paused()?.why ?? null,
+    held: held.map(({ target }) => target),
+    kills: killed.map(({ dog, warrant, why, ended_at, reaped }) => ({
+      ...{ kind: warrant.kind, target: warrant.target, home: warrant.home, at: ended_at, why },
+      ...{ warrant: warrant.id, tasks: reaped, receipt: `${files.folder}/completed/${dog}.json` },
+    })),
+  };
+}
+
+async function commitsNotIn(repository: string, target: string, commits: readonly string[]) {
+  const wanted = commits.filter((commit) => /^[0-9a-f]{40,64}$/.test(commit));
+  // A pull request lands on the forge's branch: the one here follows when the person pulls.
+  const fetched = ["for-each-ref", "--format=^%(refname)", `refs/remotes/*/${target}`];
+  const remote = await askGit(fetched, { cwd: repository }).catch(() => null);
+  const others = remote?.status === 0 ? remote.stdout.toString("utf8").trim() : "";
+  const stdin = [...wanted, `^refs/heads/${target}`, others, ""].filter(Boolean).join("\n");
+  const args = ["rev-list", "--ignore-missing", "--stdin"];
+  const answer = await askGit(args, { cwd: repository, stdin }).catch(() => null);
+  if (answer?.status !== 0) return []; // the repository or the branch is gone: nothing can be told
+  const outside = new Set(answer.stdout.toString("utf8").split("\n"));
+  return wanted.filter((commit) => outside.has(commit));
+}
+
+async function defaultRun({ here: { cwd, env } }: Context): Promise<string | null> {
+  try {
+    return (await findRun(undefined, { cwd, env } as Io, () => {})).path;
+  } catch (error) {
+    if (isVivError(error)) return null; // no run is meant here, or viv.toml has mistakes
+    throw error;
+  }
+}

@@ -1,0 +1,90 @@
+import { isVivError } from "../../base/errors.ts";
+import type { Config } from "../../base/section.ts";
+import { enginesSection } from "../../engines/config-engine.ts";
+import { routeProblems } from "../../work/check-routes.ts";
+import { routesSection } from "../../work/config-route.ts";
+import type { RouteHost } from "../../work/host.ts";
+import { parseConfig } from "../config.ts";
+
+/** Something to change, with its place. */
+export interface Finding {
+  /**
+   * A mistake: no command works with the file. A warning: it is read, but a worker would not start, or a
+   * part of it is of no use.
+   */
+  severity: "mistake" | "warning";
+  /** Null: of the whole file. */
+  line: number | null;
+  message: string;
+}
+
+export interface CheckedConfig {
+  findings: Finding[];
+  /** The types that have a route. */
+  routes?: ReadonlySet<string>;
+}
+
+/** Everything that can be said about a viv.toml without a run. */
+export async function checkConfig(
+  text: string,
+  file: string,
+  host: RouteHost,
+): Promise<CheckedConfig> {
+  const lines = new Map<string, number>();
+  try {
+    const config = await parseConfig(text, file, (read) => {
+      lines.set(read.path.join("."), read.line);
+    });
+    const routes = new Set(config.section(routesSection).keys());
+    return { findings: await warningsOf(config, lines, host), routes };
+  } catch (error) {
+    if (!isVivError(error, "INVALID")) throw error;
+    return { findings: mistakesIn(error.message, file) };
+  }
+}
+
+/** The lines of a refusal, `file:line: message` each. */
+export function mistakesIn(message: string, file: string): Finding[] {
+  return message.split("\n").map((text) => {
+    const [, line, rest] = /^:(\d+)(?::\d+)?: (.*)$/s.exec(text.replace(file, "")) ?? [];
+    return line === undefined
+      ? { severity: "mistake", line: null, message: text }
+      : { severity: "mistake", line: Number(line), message: rest ?? "" };
+  });
+}
+
+async function warningsOf(
+  config: Config,
+  lines: ReadonlyMap<string, number>,
+  host: RouteHost,
+): Promise<Finding[]> {
+  const routes = config.section(routesSection);
+  const at = (path: string, message: string) => warning(message, lines.get(path));
+  const found: Finding[] = [];
+  for (const [type, route] of routes) {
+    for (const problem of await routeProblems(route, config, host)) {
+      found.push(at(`handlers.${type}`, `[handlers.${type}]: ${problem}`));
+    }
+  }
+  const used = new Set([...routes.values()].map(({ engine }) => engine?.name));
+  for (const name of config.section(enginesSection).keys()) {
+    if (!used.has(name)) {
+      found.push(
+        at(
+          `engines.${name}`,
+          `no route has engine = "${name}", so that [engines.${name}] is of no use`,
+        ),
+      );
+    }
+  }
+  if (routes.size === 0) {
+    found.push(
+      warning("there is no route; write [handlers.default], or start viv work with --handler"),
+    );
+  }
+  return found.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+}
+
+export function warning(message: string, line: number | null = null): Finding {
+  return { severity: "warning", line, message };
+}

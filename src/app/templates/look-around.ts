@@ -1,0 +1,62 @@
+import { existsSync, readFileSync, statSync } from "node:fs";
+import { join, relative } from "node:path";
+import { pathToFileURL } from "node:url";
+import { askGit, checkoutAbove } from "../../platform/git/git.ts";
+import { findProgram } from "../../platform/processes/programs.ts";
+import { AGENT_NAMES, type AgentName, type Found } from "./template.ts";
+import { findTestCommand } from "./test-command.ts";
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** What there is in this folder and on this machine. */
+export async function lookAround(
+  cwd: string,
+  env: Env,
+): Promise<Pick<Found, "agents" | "git" | "test">> {
+  return {
+    agents: AGENT_NAMES.filter((name) => findProgram(name, env.PATH) !== null).map((name) => ({
+      name,
+      login: hasLogin(name, env),
+    })),
+    git: await gitState(cwd),
+    test: findTestCommand((name) => readIfFile(join(cwd, name))),
+  };
+}
+
+/** A file or a variable that holds a login: not whether it is still valid. */
+function hasLogin(name: AgentName, env: Env): boolean {
+  const home = env.HOME ?? "/";
+  const data = env.XDG_DATA_HOME || join(home, ".local/share");
+  const [variable, ...files] = {
+    claude: [
+      "ANTHROPIC_API_KEY",
+      join(env.CLAUDE_CONFIG_DIR || join(home, ".claude"), ".credentials.json"),
+    ],
+    codex: ["CODEX_API_KEY", join(env.CODEX_HOME || join(home, ".codex"), "auth.json")],
+    gemini: ["GEMINI_API_KEY", join(home, ".gemini/oauth_creds.json")],
+    opencode: ["", join(data, "opencode/auth.json")],
+  }[name];
+  return Boolean(variable && env[variable]) || files.some((file) => existsSync(file));
+}
+
+async function gitState(cwd: string): Promise<Found["git"]> {
+  const top = checkoutAbove(cwd);
+  if (top === null) return "none";
+  if (relative(top, cwd) !== "") return "below";
+  const { status } = await askGit(["rev-parse", "--verify", "--quiet", "HEAD"], { cwd });
+  return status === 0 ? "top" : "empty";
+}
+
+function readIfFile(path: string): string | null {
+  const stats = statSync(path, { throwIfNoEntry: false });
+  // A lockfile may be large; that it is there is enough.
+  if (stats?.isFile() !== true) return null;
+  return stats.size > 1_000_000 ? "" : readFileSync(path, "utf8");
+}
+
+/** For the first line of a viv.toml: a path where the package is installed below, else an address. */
+export function schemaFor(cwd: string, viv: string): string {
+  const installed = "node_modules/vivarium/dist/viv.schema.json";
+  if (existsSync(join(cwd, installed))) return `./${installed}`;
+  return pathToFileURL(join(viv, "../viv.schema.json")).href;
+}

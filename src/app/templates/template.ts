@@ -1,0 +1,107 @@
+import type { TestCommand } from "./test-command.ts";
+
+/** What a template is made for: the folder, and what is installed. */
+export interface Found {
+  /** Agents that are installed, the first is used; `login`: whether they seem to be logged in. */
+  agents: readonly { name: AgentName; login: boolean }[];
+  /** The agent that was chosen; null: a script. */
+  agent: AgentName | null;
+  test: TestCommand | null;
+  /** How the folder stands in git: `top` of a repository with commits, `empty`: without, `below` its top. */
+  git: "top" | "empty" | "below" | "none";
+  /** The schema's address for editors. */
+  schema: string;
+  /** Our program, if what is started here would not find it as `viv`; else null. */
+  unknownViv: string | null;
+  /** Does the parser know this key of viv.toml? */
+  knows(key: string): boolean;
+  /** Is there a command of this name? */
+  has(command: string): boolean;
+}
+
+export const AGENT_NAMES = ["claude", "codex", "gemini", "opencode"] as const;
+export type AgentName = (typeof AGENT_NAMES)[number];
+
+export interface TemplateFile {
+  path: string;
+  text: string;
+  isProgram?: boolean;
+}
+
+/** Files that work as they are, and the commands to type next. */
+export interface Plan {
+  files: readonly TemplateFile[];
+  /** Folders that git ignores from now on, in this clone. */
+  ignore: readonly string[];
+  next: readonly string[];
+}
+
+export type Template = (found: Found) => Plan;
+
+/** Lines of a viv.toml: a key, its value and what it is for; null: left out. */
+export type Line = readonly [setting: string, comment?: string] | string | null;
+
+/** The comments stand in one column, as far as the settings allow. */
+export function toml(found: Found, lines: readonly Line[]): string {
+  const text = lines.flatMap((line) => {
+    if (line === null) return [];
+    if (typeof line === "string") return [line];
+    const [setting, comment] = line;
+    return [comment === undefined ? setting : `${setting.padEnd(34)} # ${comment}`];
+  });
+  return `#:schema ${found.schema}\n${text.join("\n")}\n`;
+}
+
+/** The first lines of a route: an agent with its prompt, or a script. */
+export function worker(
+  { agent, agents }: Found,
+  { prompt, script }: { prompt: string; script: string },
+): Line[] {
+  if (agent === null) {
+    return [
+      [`handler = "./${script}"`, "the task's JSON is on stdin, exit 0 is success"],
+      [
+        `# engine = "claude"`,
+        "instead of handler: claude, codex, gemini or opencode, once installed",
+      ],
+      [`# prompt = "${prompt}"`, "goes with the engine"],
+    ];
+  }
+  const others = agents.map(({ name }) => name).filter((name) => name !== agent);
+  const also = others.length > 0 ? `; installed too: ${others.join(", ")}` : "";
+  return [
+    [`engine = "${agent}"`, `see: viv engines${also}`],
+    [`prompt = "${prompt}"`, "a template over the task"],
+    [`# budget = { usd = 2.00 }`, "of an attempt; then its process tree is ended"],
+  ];
+}
+
+/** These lines, or none. */
+export function when(holds: boolean, ...lines: Line[]): Line[] {
+  return holds ? lines : [];
+}
+
+/** The proof of a change in a worktree. */
+export function proof({ test }: Found): Line {
+  if (test !== null)
+    return [`done_when = ${JSON.stringify(test.command)}`, `the proof; found in ${test.from}`];
+  const changed =
+    'test -n "$(git status --porcelain; git log --oneline HEAD --not --exclude=viv/* --branches)"';
+  return [`done_when = '${changed}'`, "only proves a change: put your tests here"];
+}
+
+/** What a fresh worktree needs, where the parser knows it. */
+export function setUp({ test, knows }: Found): Line[] {
+  if (test?.setup === undefined || !knows("handlers.*.setup")) return [];
+  return [[`setup = ${JSON.stringify(test.setup)}`, "in each new worktree, before the handler"]];
+}
+
+export function jsonl(...tasks: readonly Record<string, unknown>[]): string {
+  return `${tasks.map((task) => JSON.stringify(task)).join("\n")}\n`;
+}
+
+/** A field of the task on stdin, for a script without tools. */
+export const FIELD = String.raw`field() { # a text of the task's JSON on stdin, without escapes
+  printf '%s' "$task" | tr '\n' ' ' | sed -n "s/.*\"$1\" *: *\"\([^\"]*\)\".*/\1/p"
+}
+task=$(cat)`;

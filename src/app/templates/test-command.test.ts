@@ -1,0 +1,40 @@
+import { expect, test } from "vitest";
+import { findTestCommand } from "./test-command.ts";
+
+const found = (files: Record<string, string>) =>
+  findTestCommand((name) => files[name] ?? null)?.command ?? null;
+const npm = (test: string) => JSON.stringify({ scripts: { test } });
+
+test.each<[string, Record<string, string>, string | null]>([
+  ["npm", { "package.json": npm("vitest"), "package-lock.json": "" }, "npm test"],
+  ["pnpm", { "package.json": npm("vitest"), "pnpm-lock.yaml": "" }, "pnpm test"],
+  ["yarn", { "package.json": npm("vitest"), "yarn.lock": "" }, "yarn test"],
+  ["bun", { "package.json": npm("vitest"), "bun.lock": "" }, "bun run test"],
+  ["no lockfile", { "package.json": npm("node --test") }, "npm test"],
+  ["npm's placeholder", { "package.json": npm('echo "Error: no test specified" && exit 1') }, null],
+  ["a package.json that is no JSON", { "package.json": "{" }, null],
+  ["make", { Makefile: "build:\n\ttrue\ntest: build\n\tgo test\n" }, "make test"],
+  ["a variable called test", { Makefile: "test := 1\ntests:\n" }, null],
+  ["just", { justfile: "@test filter='':\n  cargo test\n" }, "just test"],
+  ["cargo", { "Cargo.toml": "" }, "cargo test"],
+  ["go", { "go.mod": "" }, "go test ./..."],
+  ["gradle's wrapper", { gradlew: "", "build.gradle": "" }, "./gradlew test"],
+  ["maven", { "pom.xml": "" }, "mvn -q test"],
+  ["pytest", { "pyproject.toml": "[tool.pytest.ini_options]\n" }, "python3 -m pytest -q"],
+  ["python without pytest", { "pyproject.toml": "[project]\n" }, null],
+  ["composer", { "composer.json": '{"scripts":{"test":"phpunit"}}' }, "composer test"],
+  [
+    "placeholder and make",
+    { "package.json": npm("no test specified"), Makefile: "test:\n" },
+    "make test",
+  ],
+  ["nothing", {}, null],
+])("%s", (_, files, command) => {
+  expect(found(files)).toBe(command);
+});
+
+test("a package manager's set-up goes with its lockfile", () => {
+  const read = (name: string) =>
+    ({ "package.json": npm("x"), "package-lock.json": "" })[name] ?? null;
+  expect(findTestCommand(read)).toMatchObject({ setup: "npm ci", link: ["node_modules"] });
+});

@@ -1,0 +1,140 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { ifThere } from "../base/errno.ts";
+import { isVivError } from "../base/errors.ts";
+import { quoted } from "../base/text.ts";
+import { askGit, type GitPlace, git } from "../platform/git/git.ts";
+import { unfinishedIn } from "../work/workspaces/commit.ts";
+import { placeOf, type Repository } from "../work/workspaces/worktree.ts";
+
+/** A working tree in which a branch is checked out, or being rebased or bisected. */
+export interface Checkout {
+  path: string;
+  /** The repository's side of it. */
+  admin: string;
+}
+
+/** Where a branch is in use. Files are read instead of git asked: it is looked up at each landing. */
+export async function checkoutsOf(repository: Repository, branch: string): Promise<Checkout[]> {
+  const { gitDir } = repository;
+  if (existsSync(join(gitDir, "reftable"))) return listedBy(repository, branch);
+  const folder = join(gitDir, "worktrees");
+  const names = ifThere(() => readdirSync(folder)) ?? [];
+  const linked = names.flatMap((name) => {
+    const admin = join(folder, name);
+    const pointer = text(join(admin, "gitdir"));
+    return pointer === null ? [] : { admin, path: dirname(resolve(admin, pointer)) };
+  });
+  const isInUse = ({ admin }: Checkout) =>
+    text(join(admin, "HEAD")) === `ref: refs/heads/${branch}` ||
+    ["rebase-merge/head-name", "rebase-apply/head-name"].some(
+      (file) => text(join(admin, file)) === `refs/heads/${branch}`,
+    ) ||
+    text(join(admin, "BISECT_START")) === branch;
+  const main = { admin: gitDir, path: await mainTree(repository) };
+  return [main, ...linked].flatMap(({ admin, path }) =>
+    path !== null && isInUse({ admin, path }) ? { admin, path } : [],
+  );
+}
+
+/** Null for a bare repository. */
+async function mainTree({ gitDir }: Repository): Promise<string | null> {
+  const known = mainTrees.get(gitDir);
+  if (known !== undefined) return known;
+  const { status, stdout } = await askGit(["worktree", "list", "--porcelain"], { cwd: gitDir });
+  const [first = ""] = status === 0 ? stdout.toString().split("\n\n") : [];
+  const path = /^worktree (.*)$/m.exec(first)?.[1] ?? null;
+  const main = /^bare$/m.test(first) ? null : path;
+  mainTrees.set(gitDir, main);
+  return main;
+}
+
+const mainTrees = new Map<string, string | null>();
+
+async function listedBy(repository: Repository, branch: string): Promise<Checkout[]> {
+  const all = await git(["worktree", "list", "--porcelain"], { cwd: repository.path });
+  const entries = all
+    .split("\n\n")
+    .filter((entry) => entry.includes(`branch refs/heads/${branch}\n`));
+  const found: Checkout[] = [];
+  for (const entry of entries) {
+    const path = /^worktree (.*)$/m.exec(entry)?.[1] ?? "";
+    if (!existsSync(path)) continue;
+    const admin = await git(["rev-parse", "--absolute-git-dir"], { cwd: path });
+    found.push({ path, admin });
+  }
+  return found;
+}
+
+function text(path: string): string | null {
+  try {
+    return readFileSync(path, "utf8").trim();
+  } catch {
+    return null; // no such worktree any more, or none that can be read: git would not use it
+  }
+}
+
+/** Why a working tree is left alone, in words, and the command that a person may type. */
+export interface Obstacle {
+  reason: string;
+  command(to: string): string;
+}
+
+export function forwardCommand(path: string, to: string): string {
+  return `git -C ${quoted(path)} merge --ff-only ${to.slice(0, 12)}`;
+}
+
+/** Brings a clean working tree on the target forward; else says what to type. */
+export async function fastForward(
+  { path, admin }: Checkout,
+  branch: string,
+  { from, to }: { from: string; to: string },
+): Promise<Obstacle | "moved" | null> {
+  const command = (commit: string) => forwardCommand(path, commit);
+  const held = (why: string) => ({
+    reason: `${branch} is checked out in ${path}, ${why}`,
+    command,
+  });
+  if (!existsSync(path)) return held("which is not there");
+  const what = unfinishedIn(admin);
+  if (what !== null) return held(`where a ${what} is unfinished`);
+  const place = placeOf(admin, path);
+  if ((await headOf(place)) !== from) return "moved";
+  let isClean = false;
+  try {
+    const status = ["status", "--porcelain", "-uno", "--ignore-submodules=dirty"];
+    if ((await git(status, place)) !== "") return held("which has uncommitted changes");
+    isClean = true;
+    const quiet = ["--quiet", "--no-autostash", "--no-verify-signatures"];
+    // Git takes ignored files for expendable; here they are the user's.
+    await git(["merge", "--ff-only", "--no-overwrite-ignore", ...quiet, to], place);
+    return null;
+  } catch (error) {
+    if ((await headOf(place)) !== from) return "moved";
+    if (!isVivError(error)) throw error;
+    if (isClean) await bringBack(place, { from, to });
+    const untracked = overwritten(String(error.details.stderr ?? ""));
+    if (untracked !== null) return held(`where ${untracked} is in the way; move it away first`);
+    return held(`and git cannot bring it forward (${error.message.replace(/\.$/, "")})`);
+  }
+}
+
+/**
+ * Git writes the files before it moves the branch: where that failed, the tree has the new files. They
+ * were clean a moment ago; git leaves alone what has changed since.
+ */
+async function bringBack(place: GitPlace, { from, to }: { from: string; to: string }) {
+  const isAhead = ["diff-index", "--cached", "--quiet", "--ignore-submodules", to, "--"];
+  if ((await askGit(isAhead, place)).status !== 0) return;
+  await askGit(["read-tree", "-m", "-u", to, from], place);
+}
+
+async function headOf(place: GitPlace): Promise<string> {
+  return git(["rev-parse", "--verify", "HEAD^{commit}"], place);
+}
+
+/** The first file that a merge would overwrite; null when that was not the reason. */
+function overwritten(stderr: string): string | null {
+  if (!/would be overwritten/.test(stderr)) return null;
+  return /^\t(.*)$/m.exec(stderr)?.[1] ?? "a file";
+}

@@ -1,0 +1,151 @@
+import { counted, quoted } from "../base/text.ts";
+import type { Command, Values } from "../operation/command.ts";
+import type { Io } from "../operation/io.ts";
+import { CLEAR_LINE, plain, prose, type Term, table } from "../operation/term.ts";
+import type { LandingState } from "./landing.ts";
+import { type MergeOutput, merge, type Row } from "./operations.ts";
+
+const WORDS: Record<LandingState, string> = {
+  queued: "queued",
+  merging: "merging",
+  proving: "proving",
+  landing: "landing",
+  landed: "landed",
+  no_changes: "no changes",
+  conflict: "conflict",
+  red: "red",
+  reworked: "sent back",
+  needs_you: "needs you",
+  held: "held",
+  pull_request: "pull request",
+  closed: "closed",
+};
+
+function painted({ landing }: Row, isPlan: boolean, { color }: Term): string {
+  const word = isPlan && landing === "queued" ? "would land" : WORDS[landing];
+  if (landing === "landed" || word === "would land") return color.green(word);
+  if (["conflict", "red", "needs_you"].includes(landing)) return color.red(word);
+  if (["reworked", "held"].includes(landing)) return color.yellow(word);
+  return color.dim(word);
+}
+
+function told({ landing, target, commit, reason }: Row): string {
+  if (landing === "landed" && commit !== undefined) {
+    const how = reason === undefined ? "" : `, ${reason}`;
+    return `in ${target} (${commit.slice(0, 10)})${how}`;
+  }
+  return reason ?? (landing === "queued" && target ? `into ${target}` : "");
+}
+
+function human(output: MergeOutput, term: Term): string {
+  const { landings, landed_before, action } = output;
+  if (landings.length === 0) return nothing(landed_before, term);
+  const rows = landings.map((one) => [
+    painted(one, action === "plan", term),
+    one.id,
+    prose(plain(told(one))),
+  ]);
+  const parts = [table(rows, term), commandsOf(landings), summary(output, term)];
+  return parts.filter((part) => part !== "").join("\n");
+}
+
+function nothing(before: number, { color }: Term): string {
+  if (before > 0) return color.dim(`nothing to land (${before} landed before)`);
+  return color.dim("nothing to land: no done task has a branch");
+}
+
+/** Each once: one command may be for several tasks, and a later one may include an earlier. */
+function commandsOf(landings: readonly Row[]): string {
+  const last = new Map<string, string>();
+  for (const { command, reason = "" } of landings) if (command) last.set(reason, command);
+  const lines = [...last].map(([, command]) => `  ${plain(command)}`);
+  return lines.length === 0 ? "" : ["to go on:", ...new Set(lines)].join("\n");
+}
+
+function summary({ landings, landed_before, action }: MergeOutput, { color }: Term): string {
+  const counts = new Map<string, number>();
+  for (const { landing } of landings) {
+    const word = action === "plan" && landing === "queued" ? "would land" : WORDS[landing];
+    counts.set(word, (counts.get(word) ?? 0) + 1);
+  }
+  if (landed_before > 0) counts.set("landed before", landed_before);
+  const numbers = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
+  return [color.dim(numbers), ...nextSteps(landings, action === "plan")].join("\n");
+}
+
+function nextSteps(landings: readonly Row[], isPlan: boolean): string[] {
+  const landed = landings.find(
+    ({ landing, target }) => landing === "landed" && target?.startsWith("viv/"),
+  );
+  if (landed !== undefined) {
+    const { repository, target = "" } = landed;
+    return [`take it over with: git -C ${quoted(plain(repository))} merge ${plain(target)}`];
+  }
+  const isWaiting = !isPlan && landings.every(({ landing }) => landing === "queued");
+  return isWaiting ? [`land ${counted(landings.length, "task")} with: viv merge --all`] : [];
+}
+
+/** On a terminal, the line below says what is being proven. */
+function progress({ stderr }: Io) {
+  let isShown = false;
+  const clear = () => {
+    if (isShown) stderr.write(CLEAR_LINE);
+    isShown = false;
+  };
+  const draw = (text: string) => {
+    if (stderr.isTTY !== true) return;
+    clear();
+    stderr.write(plain(text));
+    isShown = true;
+  };
+  return { draw, clear };
+}
+
+const mergeCommand: Command = {
+  op: merge,
+  names: { ids: "id" },
+  positionals: [{ key: "ids", many: true }],
+  placeholders: { into: "BRANCH", continue: "ID" },
+  accessFor: ({ ids, all, dry_run, status, continue: resolved }: Values) => {
+    const isAsked =
+      all === true || resolved !== undefined || (Array.isArray(ids) && ids.length > 0);
+    return status || dry_run || !isAsked ? "read" : "write";
+  },
+  examples: [
+    ["viv merge", "how the landings stand"],
+    ["viv merge --all", "land every done task: merge, prove, move the branch"],
+    ["viv merge t.4 t.9 --into main", "these two, into main"],
+    ["viv merge --continue t.4", "its conflict is resolved in its worktree: commit, prove, land"],
+    ["viv merge --all --dry-run", "what would land, and what conflicts"],
+  ],
+  view: (term, io) => {
+    const line = progress(io);
+    return {
+      event: (event: { kind: string; ids?: string[]; repository?: string }) => {
+        if (event.kind === "proves") line.draw(`proving ${event.ids?.join(", ")}`);
+        if (event.kind === "waits") line.draw(`waiting for another queue on ${event.repository}`);
+        return null;
+      },
+      end: (output: MergeOutput) => {
+        line.clear();
+        return human(output, term);
+      },
+      close: () => line.clear(),
+    };
+  },
+  jsonView: () => ({
+    event: () => null,
+    end: ({ warnings: _, ...output }: MergeOutput) => JSON.stringify(output),
+  }),
+  exit: (output: MergeOutput, io) => {
+    if (io.signal.aborted) return 130;
+    return output.action !== "merge" || isWell(output) ? 0 : 1;
+  },
+};
+
+/** All that was asked for has landed, or nothing was asked for. */
+function isWell({ landings }: MergeOutput): boolean {
+  return landings.every(({ landing }) => ["landed", "no_changes", "queued"].includes(landing));
+}
+
+export const commands = { merge: mergeCommand } satisfies Record<string, Command>;

@@ -1,0 +1,65 @@
+import * as z from "zod/mini";
+import { VivError } from "../base/errors.ts";
+import { idWord } from "../base/names.ts";
+import { flag } from "../operation/fields.ts";
+import { defineRunOperation } from "../queue/operation.ts";
+import { anyState } from "../queue/schemas.ts";
+import { changedFiles, changesOf, diffText, sumOf } from "./changes.ts";
+
+export const diff = defineRunOperation({
+  name: "diff",
+  summary: "what a task changed, against what it began from",
+  access: "read",
+  input: z.strictObject({
+    id: z.string().check(z.describe("id of the task")),
+    stat: flag("only the files and how many lines"),
+    name_only: flag("only the names of the files"),
+  }),
+  output: z.object({
+    id: z.string(),
+    type: z.nullable(z.string()),
+    state: anyState,
+    branch: z.string(),
+    base: z.string(),
+    head: z.nullable(z.string()),
+    /** Where it was looked at: a landed task may have neither a workspace nor a branch any more. */
+    seen: z.enum(["workspace", "branch", "landed"]),
+    /** The workspace has changes that are not committed; they are in the diff. */
+    uncommitted: z.boolean(),
+    files: z.array(
+      z.object({
+        path: z.string(),
+        insertions: z.nullable(z.number()),
+        deletions: z.nullable(z.number()),
+      }),
+    ),
+    insertions: z.number(),
+    deletions: z.number(),
+    form: z.enum(["diff", "stat", "names"]),
+    /** Null in another form. */
+    diff: z.nullable(z.string()),
+  }),
+  async run({ store }, { id, stat, name_only }) {
+    if (stat && name_only) throw new VivError("INVALID", "choose one of --stat and --name-only.");
+    const view = await store.show(id);
+    if (view === null) {
+      const message = `there is no task ${id} in this run; see: viv ls`;
+      throw new VivError("TASK_NOT_FOUND", message, { id });
+    }
+    const changes = await changesOf(store, id);
+    if (changes === null) {
+      const message = `${id} has no branch: its route has no workspace = "worktree", it has not begun, or its workspace was removed with nothing in it that was not merged; see: viv show ${idWord(id)}`;
+      throw new VivError("WRONG_STATE", message, { id, state: view.state });
+    }
+    const files = await changedFiles(changes);
+    const { branch, base, head, seen, uncommitted } = changes;
+    const { insertions, deletions } = sumOf(files);
+    const form: "stat" | "names" | "diff" = stat ? "stat" : name_only ? "names" : "diff";
+    return {
+      ...{ id: view.id, type: view.type, state: view.state },
+      ...{ branch, base, head, seen, uncommitted, files, insertions, deletions },
+      form,
+      diff: form === "diff" ? await diffText(changes) : null,
+    };
+  },
+});

@@ -1,0 +1,39 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { inOrder, type Ordered } from "./order.ts";
+
+const candidates = fc
+  .uniqueArray(fc.integer({ min: 0, max: 30 }), { maxLength: 12 })
+  .chain((numbers) =>
+    fc.tuple(
+      ...numbers.map((n, i) =>
+        fc.record({
+          id: fc.constant(`t.${n}`),
+          since: fc.integer({ min: 0, max: 5 }).map(String),
+          dependsOn: fc.subarray(numbers.slice(0, i).map((m) => `t.${m}`)),
+        }),
+      ),
+    ),
+  );
+
+it("puts each after what it depends on, and else the first that was done first", () => {
+  fc.assert(
+    fc.property(candidates, (given: Ordered[]) => {
+      const sorted = inOrder(given);
+      expect(sorted.map(({ id }) => id).sort()).toEqual(given.map(({ id }) => id).sort());
+      sorted.forEach((one, i) => {
+        const before = sorted.slice(0, i).map(({ id }) => id);
+        for (const id of one.dependsOn) expect(before).toContain(id);
+      });
+      const free = given.filter(({ dependsOn }) => dependsOn.length === 0);
+      if (free.length === given.length) {
+        expect(sorted.map(({ since }) => since)).toEqual(given.map(({ since }) => since).sort());
+      }
+    }),
+  );
+});
+
+it("keeps all of a cycle", () => {
+  const cycle = ["a", "b"].map((id) => ({ id, since: "1", dependsOn: ["a", "b"] }));
+  expect(inOrder(cycle)).toHaveLength(2);
+});

@@ -1,0 +1,77 @@
+import { NO_ONE } from "../platform/git/merge-tree.ts";
+import {
+  branchesOf,
+  type Candidate,
+  candidatesAmong,
+  headsOf,
+  repositoriesOf,
+} from "./candidates.ts";
+import type { Landing } from "./landing.ts";
+import { combine, treeOf } from "./merge-commit.ts";
+import { inOrder } from "./order.ts";
+import { goesToForge, targetRequest } from "./queue.ts";
+import type { MergeContext } from "./session.ts";
+import { findTarget } from "./target.ts";
+
+export type Planned = Pick<Landing, "state" | "target" | "reason" | "command" | "files"> & {
+  candidate: Candidate;
+};
+
+/** What a pass would try, in its order: nothing is proven, and nothing moves. `queued`: it merges. */
+export async function planMerge(
+  context: Pick<MergeContext, "store" | "settings" | "routeFor">,
+  wanted: readonly string[] | null,
+): Promise<Planned[]> {
+  const { store, settings } = context;
+  const all = branchesOf(store, wanted);
+  const planned: Planned[] = [];
+  for (const { repository, paths } of (await repositoriesOf(all)).found) {
+    const branches = all.filter((one) => paths.has(one.repository));
+    const heads = await headsOf(repository, branches);
+    const due = inOrder(await candidatesAmong(store, branches, heads));
+    for (const candidate of due.filter((one) => goesToForge(settings, one))) {
+      const target = settings.into ?? candidate.landing?.target ?? "";
+      planned.push({ candidate, target, state: "pull_request" });
+    }
+    const candidates = due.filter((one) => !goesToForge(settings, one));
+    if (candidates.length === 0) continue;
+    const { tip, branch: target } = await findTarget(
+      targetRequest(context, repository, candidates),
+    );
+    const place = { cwd: repository.path };
+    let onto = tip;
+    let ontoTree = await treeOf(tip, place);
+    for (const candidate of candidates) {
+      const { base, head } = candidate;
+      if (head === null || head === base) {
+        const reason = head === null ? `its branch ${candidate.branch} is gone` : undefined;
+        planned.push({ candidate, target, state: head === null ? "held" : "no_changes", reason });
+        continue;
+      }
+      const { strategy } = settings;
+      const isDependent = candidate.dependsOn.length > 0;
+      const branch = { base, head, isDependent };
+      const what = { repository, strategy, onto, ontoTree, ...branch, message: "dry run\n" };
+      const merged = await combine({ ...what, signs: false, identity: NO_ONE }, null);
+      if (merged.kind === "merged") {
+        onto = merged.commit;
+        ontoTree = merged.tree;
+        planned.push({ candidate, target, state: "queued" });
+      } else if (merged.kind === "empty") {
+        planned.push({
+          candidate,
+          target,
+          state: "no_changes",
+          reason: `${target} has its changes`,
+        });
+      } else if (merged.kind === "conflict") {
+        const { files } = merged;
+        planned.push({ candidate, target, state: "conflict", reason: files.join(", "), files });
+      } else {
+        const { reason, command } = merged;
+        planned.push({ candidate, target, state: "held", reason, command });
+      }
+    }
+  }
+  return planned;
+}

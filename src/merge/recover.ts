@@ -1,0 +1,154 @@
+import { isName } from "../base/names.ts";
+import { git } from "../platform/git/git.ts";
+import { inspect } from "../work/workspaces/inspect.ts";
+import { type Candidate, refsOf } from "./candidates.ts";
+import { land } from "./land.ts";
+import { type Landing, readLanding, tasksWithLanding } from "./landing.ts";
+import { keptBefore } from "./send-back.ts";
+import type { Session } from "./session.ts";
+
+/**
+ * Looks at each candidate before anything is merged: what a queue that died has left half done is
+ * finished or begins anew, what a person has merged has landed, and what has nothing to land is over.
+ * Returns those that are to be merged, in their order.
+ */
+export async function recover(
+  session: Session,
+  candidates: readonly Candidate[],
+): Promise<Candidate[]> {
+  const merged = await mergedInto(session, candidates);
+  const isOfAnother = commitsOfOthers(session);
+  const held: Candidate[] = [];
+  const left: Candidate[] = [];
+  for (const candidate of candidates) {
+    const landing = await resumed(session, candidate);
+    if (landing.state === "landed") continue;
+    if (candidate.head === null) {
+      await session.hold(candidate, `its branch ${candidate.branch} is gone`);
+    } else if (candidate.head === candidate.base) await withoutCommits(session, candidate);
+    else if (merged.has(candidate.branch) && isOfAnother(candidate)) {
+      const at = `${session.target.branch} (${candidate.head.slice(0, 10)})`;
+      session.tell(session.move(candidate, "empty", { reason: `its branch ends at ${at} itself` }));
+    } else if (merged.has(candidate.branch)) {
+      const reason = "merged by hand";
+      await session.finish(candidate, "found", { to: candidate.head, reason });
+    } else if (isProven(landing)) held.push(candidate);
+    else left.push(candidate);
+  }
+  const stale = await resumeHeld(session, held);
+  const again = new Set([...stale, ...left].map(({ id }) => id));
+  return candidates.filter(({ id }) => again.has(id));
+}
+
+/** The branches whose commits are all in the target. */
+async function mergedInto(
+  { repository, target }: Session,
+  candidates: readonly Candidate[],
+): Promise<ReadonlySet<string>> {
+  const format = "--format=%(refname:lstrip=2)";
+  const list = ["for-each-ref", format, `--merged=${target.tip}`, ...refsOf(candidates)];
+  return new Set((await git(list, { cwd: repository.path })).split("\n"));
+}
+
+/**
+ * Whether a branch ends at the commit with which another task landed: it was only brought up to date,
+ * and nothing of its own has landed.
+ */
+function commitsOfOthers({ context: { store } }: Session): (candidate: Candidate) => boolean {
+  let landed: Map<string, string> | null = null;
+  return ({ id, head }) => {
+    landed ??= new Map(
+      tasksWithLanding(store.folder).flatMap((task) => {
+        const { state, to } = (isName(task) && readLanding(store.folder, task)) || {};
+        return state === "landed" && to !== undefined ? [[to, task] as const] : [];
+      }),
+    );
+    const task = head === null ? undefined : landed.get(head);
+    return task !== undefined && task !== id;
+  };
+}
+
+/** A landing that is queued or held, or has landed after all. */
+async function resumed(session: Session, candidate: Candidate): Promise<Landing> {
+  const before = session.of(candidate);
+  const { state, to, target } = before;
+  if (to !== undefined && ["landing", "held"].includes(state)) {
+    if (await session.isIn(to, target)) {
+      await session.finish(candidate, "found", { ...before, to });
+      return session.of(candidate);
+    }
+  }
+  const { base, head } = candidate;
+  const { branch } = session.target;
+  const { strategy } = session.context.settings;
+  const isOther = head !== null && head !== before.head;
+  const now = { base, head: head ?? before.head, target: branch, strategy };
+  if (["merging", "proving", "landing", "conflict", "red"].includes(state)) {
+    return session.move(candidate, "interrupted", now);
+  }
+  const isChanged = isOther || target !== branch || before.strategy !== strategy;
+  if (isChanged || !["queued", "held"].includes(state)) {
+    if (state === "held") await session.release(candidate.id);
+    return session.move(candidate, "again", now);
+  }
+  return before;
+}
+
+async function withoutCommits(session: Session, candidate: Candidate): Promise<void> {
+  const found = await inspect(session.context.store.workspaces, candidate.id);
+  if (found?.info.kind === "worktree" && found.info.dirty) {
+    const command = `git -C ${found.info.path} add -A && git -C ${found.info.path} commit`;
+    await session.hold(candidate, "its worktree has changes that are not committed", { command });
+    return;
+  }
+  const { reworks } = session.of(candidate);
+  const kept = keptBefore(session.context.store.runId, candidate.id, reworks);
+  const reason = `nothing is left of it after its rework; what it was before is kept as ${kept}`;
+  session.tell(session.move(candidate, "empty", reworks > 0 ? { reason } : {}));
+}
+
+function isProven({ state, from, to, proof }: Landing): boolean {
+  return state === "held" && from !== undefined && to !== undefined && proof !== undefined;
+}
+
+/**
+ * Proven ones that only waited for a working tree: they land now, or go on waiting, as long as each
+ * begins where the one before it ends. The others, whose target has moved, are returned.
+ */
+async function resumeHeld(session: Session, held: readonly Candidate[]): Promise<Candidate[]> {
+  const left = new Map(held.map((one) => [one.id, one]));
+  for (;;) {
+    const unit = nextUnit(session, [...left.values()]);
+    if (unit.length === 0) break;
+    for (const { id } of unit) left.delete(id);
+    await landHeld(session, unit);
+    if (session.isStopped) break;
+  }
+  for (const candidate of left.values()) {
+    session.move(candidate, "moved");
+    await session.release(candidate.id);
+  }
+  return [...left.values()];
+}
+
+/** Those that were proven together and begin at the top: only together they are proven. */
+function nextUnit(session: Session, held: readonly Candidate[]): Candidate[] {
+  const unit: Candidate[] = [];
+  let at = session.top.commit;
+  for (;;) {
+    const next = held.find((one) => session.of(one).from === at && !unit.includes(one));
+    if (next === undefined) return [];
+    const { to = "", proof } = session.of(next);
+    unit.push(next);
+    if (proof?.commit === to) return unit;
+    at = to;
+  }
+}
+
+async function landHeld(session: Session, unit: readonly Candidate[]): Promise<void> {
+  const facts = unit.map((candidate) => ({ candidate, ...session.of(candidate) }));
+  const steps = facts.map(({ candidate, from = "", to = "" }) => ({ candidate, from, to }));
+  const proof = facts[0]?.proof;
+  if (proof === undefined) return;
+  await land(session, steps, proof, "resume");
+}

@@ -1,0 +1,279 @@
+import { isVivError, VivError } from "../base/errors.ts";
+import { isName } from "../base/names.ts";
+import { quoted } from "../base/text.ts";
+import { askGit, git } from "../platform/git/git.ts";
+import type { ReadyRoute } from "../work/attempt.ts";
+import { identity } from "../work/workspaces/commit.ts";
+import { branchOf } from "../work/workspaces/record.ts";
+import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
+import { branchOfTask, type Candidate } from "./candidates.ts";
+import { checkoutsOf, fastForward, forwardCommand, type Obstacle } from "./checkouts.ts";
+import type { MergeSettings } from "./config.ts";
+import { type Landing, writeLanding } from "./landing.ts";
+import { isAncestor, treeOf } from "./merge-commit.ts";
+import type { ProofHost } from "./prove-merge.ts";
+import { Scratch } from "./scratch.ts";
+import type { SentBack } from "./send-back.ts";
+import type { Target } from "./target.ts";
+import { advance, isSettled, type LandingEvent } from "./transitions.ts";
+
+/** What the queue needs of its surroundings. */
+export interface MergeContext extends ProofHost {
+  settings: MergeSettings;
+  routeFor(type: string): ReadyRoute | undefined;
+  /** See send-back.ts. */
+  sendBack(
+    store: ProofHost["store"],
+    landing: Landing,
+    sent: SentBack,
+    reworks: number,
+  ): Promise<Landing>;
+  /** Opens pull requests, or pushes to those that are open; tells of each landing. */
+  openPullRequests?(ids: readonly string[], tell: (landing: Landing) => void): Promise<void>;
+  now(): number;
+  onEvent?(event: MergeEvent): void;
+}
+
+export type MergeEvent =
+  /** Another queue works on that repository. */
+  | { kind: "waits"; repository: string }
+  | { kind: "notice"; message: string }
+  | { kind: "proves"; ids: readonly string[]; target: string }
+  /** A landing has come to rest. */
+  | { kind: "landing"; landing: Landing }
+  | { kind: "trouble"; error: unknown; id?: string };
+
+interface Commit {
+  commit: string;
+  tree: string;
+}
+
+/** A candidate, merged onto `from`. */
+export interface Step {
+  candidate: Candidate;
+  from: string;
+  to: string;
+  /** Of `to`. */
+  tree?: string;
+}
+
+/** One pass of the queue over one repository, under its lock. */
+export class Session {
+  readonly context: MergeContext;
+  readonly repository: Repository;
+  readonly target: Target;
+  readonly scratch: Scratch;
+  readonly signs: boolean;
+  readonly identity: Readonly<Record<string, string>>;
+  /** Where the next merge begins: the target's tip, or the last one that waits to be taken there. */
+  top: Commit;
+  /** Why nothing more can land now, though it is proven; and those that wait for that, in order. */
+  obstacle: Obstacle | null = null;
+  readonly chain = new Set<string>();
+  readonly #landings = new Map<string, Landing>();
+  readonly #before = new Map<string, Landing | null>();
+
+  private constructor(
+    given: Pick<Session, "context" | "repository" | "target" | "scratch" | "signs" | "identity">,
+    top: Commit,
+  ) {
+    ({
+      context: this.context,
+      repository: this.repository,
+      target: this.target,
+      scratch: this.scratch,
+      signs: this.signs,
+      identity: this.identity,
+    } = given);
+    this.top = top;
+  }
+
+  static async open(
+    context: MergeContext,
+    repository: Repository,
+    target: Target,
+  ): Promise<Session> {
+    const { tip } = target;
+    const scratch = await Scratch.open(context.store.folder, repository, tip);
+    const top = { commit: tip, tree: await treeOf(tip, scratch.place) };
+    const place = { cwd: repository.path };
+    const question = ["config", "--type=bool", "--get", "commit.gpgsign"];
+    const signs = (await askGit(question, place)).stdout.toString().trim() === "true";
+    const given = { context, repository, target, scratch, signs };
+    const who = await identity(place);
+    return new Session({ ...given, identity: who }, top);
+  }
+
+  get isStopped(): boolean {
+    return this.context.signal.aborted;
+  }
+
+  /** The landing of a candidate as it stands now. */
+  of(candidate: Candidate): Landing {
+    const known = this.#landings.get(candidate.id) ?? candidate.landing;
+    if (!this.#before.has(candidate.id)) this.#before.set(candidate.id, known);
+    if (known !== null) return known;
+    const { id: task, branch, base, head } = candidate;
+    return {
+      ...{ task, state: "queued" as const, at: this.#now(), repository: this.repository.path },
+      ...{ branch, base, head: head ?? base, target: this.target.branch },
+      ...{ strategy: this.context.settings.strategy, reworks: 0 },
+    };
+  }
+
+  #now(): string {
+    return new Date(this.context.now()).toISOString();
+  }
+
+  move(
+    candidate: Candidate,
+    event: LandingEvent,
+    told: Parameters<typeof advance>[3] = {},
+    isSynced = false,
+  ): Landing {
+    return this.keep(advance(this.of(candidate), event, this.#now(), told), isSynced);
+  }
+
+  keep(landing: Landing, isSynced = false): Landing {
+    writeLanding(this.context.store.folder, landing, isSynced);
+    this.#landings.set(landing.task, landing);
+    return landing;
+  }
+
+  /** As another part of the queue has written it. */
+  know(landing: Landing): void {
+    this.#landings.set(landing.task, landing);
+  }
+
+  /** Leaves it as it is, in words; a line of the ledger only when that is news. */
+  async hold(candidate: Candidate, reason: string, told: Partial<Landing> = {}): Promise<void> {
+    const landing = this.move(candidate, "hold", { ...told, reason });
+    await this.#record("held", landing);
+    this.tell(landing);
+  }
+
+  /** Sends the task back. Should that fail, its landing stays as it is and is tried again. */
+  async sendBack(candidate: Candidate, landing: Landing, sent: SentBack): Promise<void> {
+    const { store, settings } = this.context;
+    await this.#record(sent.why === "red" ? "merge_red" : "conflict", landing);
+    try {
+      const now = await this.context.sendBack(store, landing, sent, settings.rework);
+      this.know(now);
+      this.tell(now);
+    } catch (error) {
+      this.context.onEvent?.({ kind: "trouble", error, id: candidate.id });
+      this.tell(landing);
+    }
+  }
+
+  async #record(event: "held" | "conflict" | "merge_red", landing: Landing): Promise<void> {
+    const { task, reason: note, target, state } = landing;
+    const before = this.#before.get(task);
+    if (before?.state === state && before.reason === note) return;
+    await this.context.store.append({ event, task, note, target });
+  }
+
+  tell(landing: Landing): void {
+    this.context.onEvent?.({ kind: "landing", landing });
+  }
+
+  /**
+   * The candidate has landed: the ledger says it once, then its file. `isNew`: the ledger cannot have
+   * the line, because this process has just moved the target.
+   */
+  async finish(
+    candidate: Candidate,
+    event: "landed" | "found",
+    { from, to, proof, reason }: Pick<Landing, "from" | "proof" | "reason"> & { to: string },
+    isNew = false,
+  ): Promise<void> {
+    const { store } = this.context;
+    const { target, strategy, repository } = this.of(candidate);
+    if (isNew || !(await this.#isRecorded(candidate.id, to))) {
+      const line = { task: candidate.id, commit: to, target, repository, strategy };
+      await store.append({ event: "landed", ...line, proof: proof ?? null });
+    }
+    const landing = this.move(candidate, event, { from, to, proof, reason });
+    if (this.#before.get(candidate.id)?.state === "held") await this.release(candidate.id);
+    this.tell(landing);
+  }
+
+  async #isRecorded(task: string, commit: string): Promise<boolean> {
+    for await (const line of this.context.store.ledger({ task })) {
+      if (line.event === "landed" && line.commit === commit) return true;
+    }
+    return false;
+  }
+
+  /** A commit that waits is referenced, so that git does not clear it away. */
+  #refOf(id: string): string {
+    return `refs/viv/merge/${branchOf(this.context.store.runId)}/${branchOf(id)}`;
+  }
+
+  async retain(id: string, commit: string): Promise<void> {
+    await git(["update-ref", this.#refOf(id), commit], { cwd: this.repository.path });
+  }
+
+  async release(id: string): Promise<void> {
+    await git(["update-ref", "-d", this.#refOf(id)], { cwd: this.repository.path });
+  }
+
+  /** A dependency whose work is not in the target yet: then it comes first. */
+  async waitsFor(candidate: Candidate, merged: readonly Step[]): Promise<string | null> {
+    for (const id of candidate.dependsOn) {
+      if (this.chain.has(id) || merged.some((step) => step.candidate.id === id)) continue;
+      const branch = isName(id) ? branchOfTask(this.context.store, id) : null;
+      if (branch === null || branch.repository !== candidate.repository) continue;
+      const landing = this.#landings.get(id) ?? branch.landing;
+      if (landing !== null && isSettled(landing.state)) continue;
+      if ((await commitOf(this.repository, `refs/heads/${branch.branch}`)) !== null) return id;
+    }
+    return null;
+  }
+
+  /** Whether a branch has this commit. */
+  async isIn(commit: string, branch: string): Promise<boolean> {
+    const tip = await commitOf(this.repository, `refs/heads/${branch}`);
+    return tip !== null && (await isAncestor(commit, tip, { cwd: this.repository.path }));
+  }
+
+  /** Begins anew at the target's tip. */
+  async refresh(): Promise<void> {
+    const { ref, branch } = this.target;
+    const tip = await commitOf(this.repository, ref);
+    if (tip === null) {
+      throw new VivError("INVALID", `${branch} of ${this.repository.path} was removed.`);
+    }
+    this.target.tip = tip;
+    this.top = { commit: tip, tree: await treeOf(tip, this.scratch.place) };
+  }
+
+  /**
+   * The one step that changes what others see: the target moves from one commit to the other, or not
+   * at all. "moved": it was elsewhere by then.
+   */
+  async moveTarget(from: string, to: string): Promise<"done" | "moved" | Obstacle> {
+    const { branch, ref } = this.target;
+    const [checkout, second] = await checkoutsOf(this.repository, branch);
+    if (checkout !== undefined) {
+      const other = second && `${branch} is checked out in ${checkout.path} and in ${second.path}`;
+      const command = (commit: string) => forwardCommand(checkout.path, commit);
+      if (other) return { reason: other, command };
+      const result = await fastForward(checkout, branch, { from, to });
+      if (result !== null) return result;
+    } else {
+      const move = ["-c", "core.fsync=reference", "update-ref", "-m", "viv: land", ref, to, from];
+      try {
+        await git(move, { cwd: this.repository.path });
+      } catch (error) {
+        if ((await commitOf(this.repository, ref)) !== from) return "moved";
+        if (!isVivError(error)) throw error;
+        const reason = `${branch} cannot be moved (${error.message.replace(/\.$/, "")})`;
+        const update = `git -C ${quoted(this.repository.path)} update-ref ${ref}`;
+        return { reason, command: (commit) => `${update} ${commit}` };
+      }
+    }
+    this.target.tip = to;
+    return "done";
+  }
+}

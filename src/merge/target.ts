@@ -1,0 +1,96 @@
+import { VivError } from "../base/errors.ts";
+import { quoted } from "../base/text.ts";
+import { askGit, git } from "../platform/git/git.ts";
+import type { Store } from "../queue/store.ts";
+import { branchOf, taskOfBranch } from "../work/workspaces/record.ts";
+import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
+import { branchOfTask } from "./candidates.ts";
+
+/** A branch that work goes into, and the commit that it ends at. */
+export interface Target {
+  branch: string;
+  ref: string;
+  tip: string;
+}
+
+/** The branch that the queue makes for a run, where `into` names no other. */
+export function defaultTarget(store: Pick<Store, "runId">): string {
+  return branchOf(store.runId);
+}
+
+export interface TargetRequest {
+  repository: Repository;
+  /** Null: the run's own, which is made from `base` when it is not there. */
+  into: string | null;
+  store: Store;
+  base: string | undefined;
+}
+
+/** The commit that a missing target of the run would begin at, or the refusal of a wrong one. */
+export async function findTarget(request: TargetRequest): Promise<Target & { exists: boolean }> {
+  const { repository, into, store } = request;
+  const branch = into === null ? defaultTarget(store) : await plainName(repository, into);
+  const owner = taskOfBranch(branch);
+  if (owner !== null && branchOfTask(store, owner)?.branch === branch) {
+    const why = `${branch} is the branch of the task ${owner}`;
+    throw refused(repository, `${why}; name another one with --into, or with into in [merge].`);
+  }
+  const ref = `refs/heads/${branch}`;
+  const other = await git(["for-each-ref", "--format=%(symref)", ref], { cwd: repository.path });
+  if (other.startsWith("refs/heads/")) {
+    const real = other.slice("refs/heads/".length);
+    throw refused(repository, `${branch} is another name of ${real}; set into to ${real}.`);
+  }
+  const tip = await commitOf(repository, ref);
+  if (tip !== null) return { branch, ref, tip, exists: true };
+  if (into !== null) throw await missing(repository, branch);
+  const base = await commitOf(repository, request.base ?? "HEAD");
+  if (base === null) {
+    const what = request.base ?? "HEAD";
+    throw refused(repository, `${what} of ${repository.path} is no commit to begin ${branch} at.`);
+  }
+  return { branch, ref, tip: base, exists: false };
+}
+
+/** Fails if it came into being meanwhile. */
+export async function makeTarget({ path }: Repository, { ref, tip }: Target): Promise<void> {
+  try {
+    await git(["update-ref", "-m", "viv: target of a run", ref, tip, ""], { cwd: path });
+  } catch (error) {
+    const question = ["show-ref", "--verify", "--quiet", "refs/heads/viv"];
+    if ((await askGit(question, { cwd: path })).status !== 0) throw error;
+    const rename = `git -C ${quoted(path)} branch -m viv other-name`;
+    const message = `the repository ${path} has a branch called viv, so it cannot have ${ref.slice("refs/heads/".length)}; rename it with: ${rename}.`;
+    throw new VivError("INVALID", message, { path }, { cause: error });
+  }
+}
+
+function refused({ path }: Repository, message: string): VivError {
+  return new VivError("INVALID", message, { path });
+}
+
+async function plainName(repository: Repository, into: string): Promise<string> {
+  const name = into.replace(/^refs\/heads\//, "");
+  const question = ["check-ref-format", `refs/heads/${name}`];
+  const { status } = await askGit(question, { cwd: repository.path });
+  if (status === 0 && !name.startsWith("-") && name !== "HEAD") return name;
+  const why = name === "HEAD" ? "HEAD is no branch" : `${JSON.stringify(into)} cannot be a branch`;
+  throw refused(repository, `${why}; name the branch that the work goes into, like main.`);
+}
+
+/** A branch is never made where a person named it: it may be a typing error. */
+async function missing(repository: Repository, name: string): Promise<VivError> {
+  const { path } = repository;
+  const isThere = async (ref: string) => (await commitOf(repository, ref)) !== null;
+  const make = `git -C ${quoted(path)} branch`;
+  if (await isThere(`refs/tags/${name}`)) {
+    return refused(repository, `${name} is a tag of ${path}, and work goes into a branch.`);
+  }
+  const local = name.slice(name.indexOf("/") + 1);
+  if (await isThere(`refs/remotes/${name}`)) {
+    const how = `make a local one with: ${make} ${quoted(local)} ${quoted(name)}`;
+    return refused(repository, `${name} is a branch of a remote; ${how}, and set into to that.`);
+  }
+  const how = `make it with: ${make} ${quoted(name)}`;
+  return refused(repository, `the repository ${path} has no branch ${name}; ${how}.`);
+}

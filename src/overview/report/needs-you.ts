@@ -1,0 +1,205 @@
+import { formatCount } from "../../base/amount.ts";
+import { idWord } from "../../base/names.ts";
+import { counted, quoted } from "../../base/text.ts";
+import { type AccountState, describeAccount } from "../../engines/accounts/account.ts";
+import type { Landing } from "../../merge/landing.ts";
+import type { Counts, Pause } from "../../queue/store.ts";
+import type { FailureGroup } from "./failures.ts";
+import type { CrewFacts, ParkedAgent, WardenFacts } from "./report-port.ts";
+import { NEEDS, type Need } from "./report-shape.ts";
+
+export interface ReviewFact {
+  id: string;
+  title: string;
+  /** Why it is not proven; null: it is. */
+  unproven: string | null;
+}
+
+/** Everything that may need a person, as it is now. */
+export interface NeedFacts {
+  now: number;
+  counts: Counts;
+  /** ` --run DIR` for commands, or nothing where they mean this run anyway. */
+  runWords: string;
+  /** The oldest first; `counts.review` may be more. */
+  reviews: readonly ReviewFact[];
+  reviewLimit: number | undefined;
+  failures: readonly FailureGroup[];
+  /** Failures from before the period. */
+  olderFailures: number;
+  landings: readonly Landing[];
+  unreadableLandings: readonly string[];
+  accounts: readonly AccountState[];
+  crew: CrewFacts | null;
+  parkedAgents: readonly ParkedAgent[];
+  warden: WardenFacts | null;
+  /** In words, when a budget of the run or the day is used up. */
+  budget: string | null;
+  quarantine: string;
+  hasWorker: boolean;
+  /** What to type so that a worker takes what is pending. */
+  workCommand: string;
+  /** Lines of the ledger that cannot be read. */
+  damagedLines: number;
+  paused: Pause | null;
+  /** Types that are not claimed because of their workspaces. */
+  setups: readonly { type: string; text: string; command: string }[];
+}
+
+/** How many entries of a kind have a line of their own; the rest is one. */
+const MOST = 50;
+
+/** What needs a person, each with one command; in the order of their kinds. */
+export function needsYou(facts: NeedFacts): Need[] {
+  const all = [
+    ...reviewNeeds(facts),
+    ...failureNeeds(facts),
+    ...mergeNeeds(facts),
+    ...accountNeeds(facts),
+    ...crewNeeds(facts),
+    ...otherNeeds(facts),
+  ];
+  return all.sort((a, b) => NEEDS.indexOf(a.kind) - NEEDS.indexOf(b.kind));
+}
+
+function need(kind: Need["kind"], text: string, more: Partial<Omit<Need, "kind" | "text">>): Need {
+  return { kind, subject: "", text, command: null, count: 1, tasks: [], ...more };
+}
+
+function ofTask(kind: Need["kind"], id: string, text: string, command: string): Need {
+  return need(kind, text, { subject: id, tasks: [id], command });
+}
+
+function reviewNeeds({ reviews, counts, reviewLimit, runWords }: NeedFacts): Need[] {
+  const shown = reviews.slice(0, MOST);
+  const needs = shown.map(({ id, title, unproven }) => {
+    const what = unproven === null ? "proven" : `not proven: ${unproven}`;
+    // What is not proven is looked at before it is approved.
+    const verb = unproven === null ? "approve" : "show";
+    const text = title === "" ? what : `${what}; ${title}`;
+    return ofTask("review", id, text, `viv ${verb} ${idWord(id)}${runWords}`);
+  });
+  const list = `viv ls --state review${runWords}`;
+  const more = counts.review - shown.length;
+  if (more > 0) {
+    const text = `${counted(more, "more task", formatCount)} in review`;
+    needs.push(need("review", text, { count: more, command: list }));
+  }
+  if (reviewLimit !== undefined && counts.review >= reviewLimit) {
+    const text = `with ${reviewLimit} in review, nothing more is claimed`;
+    needs.push(need("review", text, { count: counts.review, command: list }));
+  }
+  return needs;
+}
+
+function failureNeeds({ failures, olderFailures, runWords }: NeedFacts): Need[] {
+  const needs = failures.slice(0, MOST).map(({ kind, reason, count, tasks }) => {
+    const [id = ""] = tasks;
+    const text = count === 1 ? reason : `${formatCount(count)} × ${reason}`;
+    const command = `viv why ${idWord(id)}${runWords}`;
+    return need(kind, text, { subject: count === 1 ? id : "", command, count, tasks });
+  });
+  const command = `viv ls --state failed${runWords}`;
+  const others = failures.slice(MOST).reduce((sum, { count }) => sum + count, 0);
+  if (others > 0) {
+    const text = `${counted(others, "task", formatCount)} for other reasons`;
+    needs.push(need("failed", text, { count: others, command }));
+  }
+  if (olderFailures > 0) {
+    const text = `${counted(olderFailures, "task", formatCount)} failed before this period`;
+    needs.push(need("failed", text, { count: olderFailures, command }));
+  }
+  return needs;
+}
+
+/** States of a landing in which nothing goes on by itself. */
+const STUCK: Partial<Record<Landing["state"], string>> = {
+  needs_you: "sent back as often as allowed",
+  held: "held",
+  conflict: "conflict",
+  red: "the proof of the merge failed",
+};
+
+export function isStuck({ state }: Landing): boolean {
+  return state in STUCK;
+}
+
+function mergeNeeds({ landings, unreadableLandings, runWords }: NeedFacts): Need[] {
+  const stuck = landings.filter(isStuck).map((landing) => {
+    const { task, state, reason, target, files = [] } = landing;
+    const where = files.length > 0 ? ` (${files.join(", ")})` : "";
+    const text = `not in ${target}: ${reason ?? STUCK[state]}${reason ? "" : where}`;
+    const verb = state === "needs_you" ? "merge --continue" : "merge";
+    const command = landing.command ?? `viv ${verb} ${idWord(task)}${runWords}`;
+    return ofTask("merge", task, text, command);
+  });
+  const bad = unreadableLandings.map((text) => need("merge", text, {}));
+  return [...stuck, ...bad];
+}
+
+/** A parked one waits for a person; a closed one opens by itself. */
+function accountNeeds({ accounts, now }: NeedFacts): Need[] {
+  return accounts
+    .filter(({ state }) => state !== "open")
+    .map((account) => {
+      const name = account.account;
+      const isParked = account.state === "parked";
+      const todo = isParked && account.todo !== "" ? `; ${account.todo}` : "";
+      const command = isParked ? `viv accounts open ${name}` : "viv accounts";
+      return need("account", `${describeAccount(account, now)}${todo}`, { subject: name, command });
+    });
+}
+
+function crewNeeds({ crew, parkedAgents, warden }: NeedFacts): Need[] {
+  const members = (crew?.members ?? []).filter(({ isParked }) => isParked);
+  const parked = (note: string) => (note === "" ? "parked" : `parked: ${note}`);
+  const needs = [
+    ...members.map(({ name, note }) => {
+      const command = `viv crew resume ${quoted(name)}`;
+      return need("crew", parked(note), { subject: name, command });
+    }),
+    ...parkedAgents.map(({ name, note, config }) => {
+      const command = `viv status --config ${quoted(config)}`;
+      return need("agent", parked(note), { subject: name, command });
+    }),
+  ];
+  if (warden === null) return needs;
+  const { paused, held } = warden;
+  const wait = held.length > 0 ? `; held back: ${held.join(", ")}` : "";
+  const isPaused = paused !== null;
+  const pause = need("warden", `paused: ${paused}${wait}`, { command: "viv warden resume" });
+  return isPaused ? [...needs, pause] : needs;
+}
+
+function otherNeeds(facts: NeedFacts): Need[] {
+  const { counts, runWords, budget, quarantine, hasWorker, workCommand, damagedLines } = facts;
+  const needs = facts.setups.map(({ type, text, command }) =>
+    need("setup", text, { subject: type, command: `${command}${runWords}` }),
+  );
+  if (facts.paused !== null) {
+    const { by, note } = facts.paused;
+    const text = `by ${by}${note ? `: ${note}` : ""}; nothing is claimed`;
+    needs.push(need("paused", text, { command: `viv resume${runWords}` }));
+  }
+  if (budget !== null) {
+    const text = `${budget}; raise it in viv.toml, or wait`;
+    needs.push(need("budget", text, { command: `viv costs${runWords}` }));
+  }
+  if (counts.quarantined > 0) {
+    const text = `${counted(counts.quarantined, "unusable file", formatCount)} set aside`;
+    const command = `cat ${quoted(quarantine)}/*.reason`;
+    needs.push(need("quarantine", text, { count: counts.quarantined, command }));
+  }
+  if (counts.pending > 0 && !hasWorker) {
+    const are = counts.pending === 1 ? "is" : "are";
+    const text = `no worker runs, and ${counted(counts.pending, "task", formatCount)} ${are} pending`;
+    const command = `${workCommand}${runWords}`;
+    needs.push(need("workers", text, { count: counts.pending, command }));
+  }
+  if (damagedLines > 0) {
+    const text = `${counted(damagedLines, "line", formatCount)} cannot be read; the numbers lack them`;
+    const command = `viv doctor${runWords}`;
+    needs.push(need("ledger", text, { count: damagedLines, command }));
+  }
+  return needs;
+}

@@ -1,0 +1,178 @@
+import { join } from "node:path";
+import * as z from "zod/mini";
+import { isVivError } from "../../base/errors.ts";
+import { idWord, isName } from "../../base/names.ts";
+import { parseSince } from "../../base/since.ts";
+import { quoted } from "../../base/text.ts";
+import { accountsInUse } from "../../engines/accounts/accounts.ts";
+import { dollarsOf } from "../../engines/costs/ledger-totals.ts";
+import { totalTokens } from "../../engines/costs/usage.ts";
+import { text } from "../../operation/fields.ts";
+import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { countsInWords } from "../../queue/schemas.ts";
+import type { Store } from "../../queue/store.ts";
+import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../../work/config-route.ts";
+import { workspaceUsePort } from "../../work/host.ts";
+import { SINCE } from "../model-operations.ts";
+import { groupFailures, timeOf } from "./failures.ts";
+import { landedIn } from "./landed.ts";
+import type { LedgerDigest } from "./ledger-digest.ts";
+import { type NeedFacts, needsYou, type ReviewFact } from "./needs-you.ts";
+import {
+  readDone,
+  readLandings,
+  readLedger,
+  readStates,
+  titleOf,
+  whyUnproven,
+} from "./read-run.ts";
+import { branchesLeft, crewKey, killedIn, topTasks, workedIn } from "./report-parts.ts";
+import { type ReportPort, reportPort } from "./report-port.ts";
+import { type Report, reportOutput } from "./report-shape.ts";
+
+/** A night. */
+const DEFAULT_PERIOD = "12h";
+const REVIEWS = 50;
+
+export const report = defineRunOperation({
+  name: "report",
+  summary: "what needs you first; then done, proven, landed, cost, who worked, what was killed",
+  access: "read",
+  input: z.strictObject({ since: text(`${SINCE} (default: ${DEFAULT_PERIOD})`) }),
+  output: reportOutput,
+  async run(context, { since: wanted = DEFAULT_PERIOD }): Promise<Report> {
+    const { store, here } = context;
+    const now = context.now();
+    const since = parseSince(wanted, now);
+    const port = await context.use(reportPort);
+    const notes: string[] = [];
+    const states = await readStates(store);
+    const { digest, money, unreadable, limits, budget } = await readLedger(context, since);
+    const held = new Map(states.claimed.map(({ id, worker }) => [id, worker]));
+    digest.close((task, worker) => held.get(task) === worker);
+    const crew = await unlessRefused(notes, () => port.crew(context, since));
+    const warden = await unlessRefused(notes, () => port.warden(context, since));
+    for (const { name, from, to } of crew?.runs ?? []) digest.busy.add(crewKey(name), from, to);
+    const { landings, unreadable: badLandings } = readLandings(store, digest);
+    const done = await readDone(store, states.done, digest, since);
+    const { all: doneTasks, ...doneFacts } = done;
+    const landed = await landedIn(digest, landings, since, port);
+    const counts = countsInWords(await store.counts());
+    const words = await runWords(context, port);
+    // One that a person stopped needs no person.
+    const failed = states.failed
+      .filter(({ cancelled }) => !cancelled)
+      .map(({ id, since }) => ({ id, since, facts: digest.tasks.get(id) }));
+    const failedNow = failed.filter((one) => !(timeOf(one) < since));
+    const usedUp = (limits && budget?.usedUp(limits, null)) ?? null;
+    const total = money.total();
+    const usd = dollarsOf(total);
+    return {
+      run_id: store.runId,
+      run_dir: store.location,
+      run_words: words,
+      since,
+      until: new Date(now).toISOString(),
+      counts,
+      needs_you: needsYou({
+        ...{ now, counts, crew, warden, landings, unreadableLandings: badLandings },
+        runWords: words,
+        parkedAgents: await port.parkedAgents(store.location),
+        reviews: await reviewsOf(store, states.review.slice(0, REVIEWS), digest),
+        reviewLimit: here.config?.section(limitsSection).review,
+        failures: groupFailures(failedNow),
+        olderFailures: failed.length - failedNow.length,
+        accounts: (await accountsInUse(context)).all,
+        budget: usedUp && !usedUp.isShared ? usedUp.text : null,
+        quarantine: join(store.folder, "quarantine"),
+        hasWorker: (await store.workers()).some(
+          ({ alive, process, claims }) => alive && (process !== "none" || claims.length > 0),
+        ),
+        workCommand: await workCommand(context),
+        damagedLines: digest.damaged,
+        paused: await store.paused(),
+        setups: await heldTypes(context),
+      }),
+      cancelled: states.failed.length - failed.length,
+      done: doneFacts,
+      landed: { ...landed, waiting: branchesLeft(store, states.done, digest, landings) },
+      outcomes: Object.fromEntries(digest.outcomes),
+      cost: {
+        usd,
+        unpriced_tokens: total.unpriced,
+        tokens: totalTokens(total.tokens),
+        ...{ attempts: total.attempts, unreadable },
+        usd_per_landed: landed.count === 0 ? null : usd / landed.count,
+        budgets: (["day", "run"] as const).flatMap((of) =>
+          (["usd", "tokens"] as const).flatMap((unit) => {
+            const limit = limits?.[of][unit];
+            return limit === undefined || !budget
+              ? []
+              : [{ of, unit, limit, spent: budget.spent[of][unit] }];
+          }),
+        ),
+        reserved_usd: budget?.reserved.usd ?? 0,
+        crew_today_usd: crew?.members.reduce((sum, { usdToday }) => sum + usdToday, 0) ?? null,
+      },
+      worked: workedIn(digest, crew),
+      ...(await topTasks(store, digest, money, (id) => doneTasks.has(id))),
+      killed: killedIn(store, digest, warden),
+      notes,
+    };
+  },
+});
+
+/** Types that are not claimed because of their workspaces; the disk is looked at only if there are any. */
+async function heldTypes({ here: { config }, now, use }: RunContext): Promise<NeedFacts["setups"]> {
+  if (!hasWorkspaces(config)) return [];
+  const { heldBackIn } = await import("../../work/held-back.ts");
+  const held = heldBackIn(config, now, () => use(workspaceUsePort));
+  await held?.refresh();
+  const all = [...config.section(routesSection).keys()].flatMap((type) => {
+    const one = held?.of(type);
+    return one ? [{ type, text: one.detail, command: one.command }] : [];
+  });
+  return all.filter(({ text }, i) => all.findIndex((other) => other.text === text) === i);
+}
+
+/** A folder that is not to be trusted, or a file that is damaged, costs a part of the report only. */
+async function unlessRefused<T>(notes: string[], read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    notes.push(error.message);
+    return null;
+  }
+}
+
+/** Commands name the run, unless the folder, or the environment, does. */
+async function runWords(context: RunContext, port: ReportPort): Promise<string> {
+  const { location } = context.store;
+  return (await port.defaultRun(context)) === location ? "" : ` --run ${quoted(location)}`;
+}
+
+/** Where the first pending task has no route, a worker would not take it: `why` says so. */
+async function workCommand({ store, here: { config } }: RunContext): Promise<string> {
+  if (!config || config.section(routesSection).size === 0) return "viv work --handler COMMAND";
+  for await (const { id, type } of store.list({ states: ["pending"], limit: 1 })) {
+    if (isName(id) && !routeFor(config, type ?? "")) return `viv why ${idWord(id)}`;
+  }
+  return "viv work";
+}
+
+async function reviewsOf(
+  store: Store,
+  reviews: readonly { id: string }[],
+  digest: LedgerDigest,
+): Promise<ReviewFact[]> {
+  const facts: ReviewFact[] = [];
+  for (const { id } of reviews) {
+    const task = isName(id) ? (await store.show(id))?.task : null;
+    const proof = isName(id) ? await store.proof(id) : null;
+    const last = digest.tasks.get(id)?.last ?? null;
+    const unproven = whyUnproven(proof, last?.to === "review" ? last : null, task);
+    facts.push({ id, title: titleOf(task), unproven });
+  }
+  return facts;
+}

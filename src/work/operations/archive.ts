@@ -1,0 +1,80 @@
+import * as z from "zod/mini";
+import { VivError } from "../../base/errors.ts";
+import { counted } from "../../base/text.ts";
+import { by, flag, text } from "../../operation/fields.ts";
+import { type Context, defineOperation } from "../../operation/operation.ts";
+import type { Counts, Store } from "../../queue/store.ts";
+import { packRun, settle, unpackRun } from "../runs/archive-run.ts";
+import { withQuietQueues } from "../runs/merge-scratch.ts";
+import { removeWorktrees, withQuietRun } from "../runs/quiet-run.ts";
+import { assertNoLink, assertNoMounts, isThere, type RunPlace } from "../runs/run-place.ts";
+import { isFinished } from "../runs/run-state.ts";
+import { placeFor, type RunsPort, runsPort } from "./runs.ts";
+
+const archived = z.object({
+  run_dir: z.string(),
+  archive: z.string(),
+  restored: z.boolean(),
+  /** Branches with commits of their own: they stay in their repositories. */
+  branches: z.array(z.string()),
+});
+
+export const archive = defineOperation({
+  name: "archive",
+  summary: "pack a finished or paused run into NAME.tar.gz, or restore it",
+  input: z.strictObject({
+    dir: text("path of the run (default: the run of this folder)"),
+    restore: flag("unpack it again; it stays paused"),
+    by,
+  }),
+  output: archived,
+  async run(context, { dir, restore = false, by }) {
+    const port = await context.use(runsPort);
+    const place = await placeFor(context, dir?.replace(/\.tar\.gz$/, ""));
+    assertNoLink(place);
+    return port.exclusively(() => archiveOne(context, port, place, { restore, by }));
+  },
+});
+
+async function archiveOne(
+  { now }: Context,
+  port: RunsPort,
+  place: RunPlace,
+  { restore, by }: { restore: boolean; by?: string },
+): Promise<z.output<typeof archived>> {
+  const { path, tar } = place;
+  const settled = await settle(place);
+  const answer = { run_dir: path, archive: tar, restored: restore, branches: [] };
+  if (restore) {
+    if (settled === "undone") return answer;
+    await unpackRun(place, async (unpacked) => {
+      await (await port.open(unpacked, { readOnly: true })).close();
+    });
+    port.registry.note(path, now());
+    return answer;
+  }
+  if (settled === "archived") return answer;
+  return withQuietQueues(path, "archive", async (leave) => {
+    const store = await port.open(path, { readOnly: false });
+    let branches: string[] = [];
+    try {
+      const all = await store.counts();
+      if (!isFinished(all) && (await store.paused()) === null) throw stillOpen(store, all);
+      if (isThere(tar)) throw new VivError("WRONG_STATE", `${tar} is there already; move it away.`);
+      assertNoMounts(path);
+      const host = await port.host(store);
+      branches = await withQuietRun(store, "archive", by, () => removeWorktrees(host, "archive"));
+      await leave();
+    } finally {
+      await store.close();
+    }
+    await packRun(place);
+    return { ...answer, branches };
+  });
+}
+
+function stillOpen(store: Store, { pending, waiting, review, claimed }: Counts): VivError {
+  const open = pending + waiting + review + claimed;
+  const message = `${store.location} is not finished: ${counted(open, "task")} ${open === 1 ? "is" : "are"} open; wait, or pause it first with: viv pause --run ${store.location}`;
+  return new VivError("WRONG_STATE", message);
+}

@@ -1,0 +1,147 @@
+import { execFileSync } from "node:child_process";
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { beforeEach, describe, expect, it } from "vitest";
+import { configSchema } from "../../src/app/settings/schema.ts";
+import { newFolder } from "../support/folders.ts";
+import { DIST } from "../support/processes.ts";
+import { cli, json, ok } from "./support.ts";
+
+let home: string;
+beforeEach(() => {
+  home = newFolder();
+});
+
+const around = (env: Record<string, string> = {}) => ({
+  cwd: home,
+  env: { PATH: process.env.PATH ?? "", HOME: home, VIV_STATE: join(home, "state"), ...env },
+});
+const write = (name: string, text: string) => writeFileSync(join(home, name), text);
+const handler = (name = "h.sh") => {
+  write(name, "#!/bin/sh\n");
+  chmodSync(join(home, name), 0o755);
+};
+
+describe("viv config check", () => {
+  it("tells every mistake with its line, and ends with 1", async () => {
+    write("viv.toml", 'rnu = "x"\n[handlers.t]\nhandler = 3\ntimeout = "soon"\n');
+    const { status, stdout, stderr } = await cli(["config", "check"], around());
+    expect({ status, stderr }).toEqual({ status: 1, stderr: "" });
+    expect(stdout.match(/viv\.toml:\d+: .*/g)).toEqual([
+      'viv.toml:1: unknown key "rnu"; did you mean "run"?',
+      expect.stringMatching(/^viv\.toml:3: handler must be/),
+      expect.stringMatching(/^viv\.toml:4: timeout/),
+    ]);
+  });
+
+  it("warns of what a worker would refuse, and of what is of no use", async () => {
+    write(
+      "viv.toml",
+      'run = "run"\n[handlers.a]\nhandler = "./gone.sh"\n[handlers.b]\nhandler = "./plain.sh"\n[engines.codex]\n',
+    );
+    write("plain.sh", "");
+    await cli(["enqueue", "--type", "lonely"], around());
+    const { findings, valid } = await json<{ valid: boolean; findings: { message: string }[] }>(
+      ["config", "check"],
+      around(),
+    );
+    expect(valid).toBe(true);
+    const lines = findings.map(({ message }) => message);
+    expect(lines).toEqual([
+      expect.stringMatching(/^\[handlers\.a\]: there is no program .*gone\.sh; correct handler$/),
+      expect.stringMatching(/^\[handlers\.b\]: .*plain\.sh is not executable; run: chmod \+x /),
+      expect.stringContaining('no route has engine = "codex"'),
+      expect.stringContaining("tasks of type lonely wait in the run"),
+    ]);
+  });
+
+  it("checks another file by its name, and an agents.toml as one", async () => {
+    handler();
+    write("other.toml", '[handlers.t]\nhandler = "./h.sh"\n');
+    expect(await ok(["config", "check", "other.toml"], around())).toMatch(/^valid .*other\.toml$/m);
+    write("agents.toml", "[service]\npti = 1\n");
+    const { status, stdout } = await cli(["config", "check", "agents.toml"], around());
+    expect(status).toBe(1);
+    expect(stdout).toContain('unknown key "pti" in [service]; did you mean "pit"?');
+  });
+
+  it("says what is missing: the file, or a file that is TOML", async () => {
+    expect(await cli(["config", "check"], around())).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("viv init --template"),
+    });
+    expect((await cli(["config", "check", "gone.toml"], around())).status).toBe(2);
+    write("viv.toml", "run = [\n");
+    const { status, stdout } = await cli(["config", "check"], around());
+    expect({ status, stdout }).toEqual({
+      status: 1,
+      stdout: expect.stringMatching(/viv\.toml:\d+: /),
+    });
+  });
+});
+
+describe("viv config show", () => {
+  const text = [
+    'run = "run"',
+    "[handlers.fix]",
+    'engine = "claude"',
+    'prompt = "p.md"',
+    'env = ["KEY=hush", "NAME"]',
+    "[engines.claude]",
+    'binary = "/opt/claude"',
+    'flags = ["--header", "x"]',
+    "[crew.moss]",
+    'def = "moss.org"',
+    "[warden]",
+    'webhook = "https://hooks.example/T0/hush"',
+    'hook = "curl https://me:hush@example.org/?token=hush"',
+  ].join("\n");
+
+  it("tells each value and its line, with what a route inherits and the defaults", async () => {
+    write("viv.toml", text);
+    const { settings } = await json<{ settings: { key: string; from: string; value: unknown }[] }>(
+      ["config", "show"],
+      around({ VIV_RUN: "elsewhere" }),
+    );
+    const from = (key: string) => settings.find((one) => one.key === key);
+    expect(from("run")).toEqual({ key: "run", value: join(home, "elsewhere"), from: "VIV_RUN" });
+    const file = join(home, "viv.toml");
+    expect(from("handlers.fix.engine")).toMatchObject({ value: "claude", from: `${file}:3` });
+    expect(from("handlers.fix.binary")).toMatchObject({ value: "/opt/claude", from: `${file}:7` });
+    expect(from("handlers.fix.mode")).toMatchObject({ value: "edit", from: "default" });
+    expect(from("crew.moss.def")).toMatchObject({ value: "moss.org", from: `${file}:10` });
+    expect(from("VIV_STATE")).toMatchObject({ from: "environment" });
+    expect(settings.filter(({ key }) => key === "run")).toHaveLength(1);
+  });
+
+  it("hides what could be a secret", async () => {
+    write("viv.toml", text);
+    const said = await ok(["config", "show"], around());
+    expect(said).not.toContain("hush");
+    expect(said).toContain("KEY=(hidden)");
+    expect(said).toContain("NAME");
+  });
+
+  it("shows the part that is asked for, and a flag before the file", async () => {
+    write("viv.toml", text);
+    expect(await ok(["config", "show", "crew"], around())).toMatch(/^crew\.moss\.def +moss\.org/);
+    const run = await ok(["config", "show", "run", "--run", "/x"], around());
+    expect(run).toMatch(/^run +\/x +--run\n$/);
+    mkdirSync(join(home, "sub/.git"), { recursive: true });
+    const empty = { ...around(), cwd: join(home, "sub"), env: {} };
+    expect(await ok(["config", "show"], empty)).toBe("nothing is set here\n");
+  });
+});
+
+it("the package has the schema of what is read", () => {
+  const shipped = JSON.parse(readFileSync(join(DIST, "viv.schema.json"), "utf8"));
+  expect(shipped).toEqual(JSON.parse(JSON.stringify(configSchema())));
+  const root = join(import.meta.dirname, "../..");
+  const packed = execFileSync("npm", ["pack", "--dry-run", "--json", "--ignore-scripts"], {
+    cwd: root,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [{ files }] = JSON.parse(packed) as [{ files: { path: string }[] }];
+  expect(files.map(({ path }) => path)).toContain("dist/viv.schema.json");
+});
