@@ -27,7 +27,7 @@ export const rm = defineOperation({
   summary: "remove a run with all its tasks and artifacts",
   input: z.strictObject({
     dir: z.string().check(z.describe("path of the run")),
-    yes: flag("ask nothing"),
+    yes: flag("do not ask"),
     by,
   }),
   output: removed,
