@@ -1,6 +1,7 @@
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { until } from "../../test/support/deadline.ts";
 import { commitAll, LandingWorld, userGit, write } from "../../test/support/landing-world.ts";
 import { tryFileLock } from "../platform/files/file-lock.ts";
 import { readRecord } from "../work/workspaces/record.ts";
@@ -133,9 +134,11 @@ test("refused in words: no such task, no landing, landed, sent back, at work", a
 test("what the queue does at the same time comes first", async () => {
   const { world, path } = await waiting();
   write(join(path, "file.txt"), "one\nMAIN\nthree\nA\n");
-  const lock = await tryFileLock(join(world.repository, ".git/viv-merge.lock"));
+  const lockFile = join(world.repository, ".git/viv-merge.lock");
+  const lock = await tryFileLock(lockFile);
   const continued = continueLanding(world.store, "a").catch((error: Error) => error.message);
-  await new Promise((resolve) => setTimeout(resolve, 300));
+  const waiter = new RegExp(`-> FLOCK .*:${statSync(lockFile).ino} `);
+  await until("it waits for the lock", () => waiter.test(readFileSync("/proc/locks", "utf8")));
   const landed = { state: "landed" as const, to: "0123456789abcdef" };
   writeLanding(world.store.folder, world.landing("a", landed));
   lock?.release();
