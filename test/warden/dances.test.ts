@@ -45,23 +45,29 @@ describe("an answer is a pardon", () => {
     ]);
   });
 
-  it.each([
-    ["bare", "ALIVE"],
-    ["loud", "ALIVE!"],
-    ["sentence", "Yes, it is ALIVE and working on X"],
-    ["labelled", "ALIVE (nonce: N)"],
-    ["joined", "ALIVE and N"],
-    ["reversed", "N ALIVE"],
-    ["json", '{"status": "ALIVE", "nonce": "N"}'],
-    ["busy", "running the test suite now..."],
-    ["three", "running the tests now\\nrunning the tests now\\nrunning the tests now"],
-  ])("in its own words: %s", async (name, words) => {
+  it("in its own words", async () => {
+    const words = {
+      bare: "ALIVE",
+      loud: "ALIVE!",
+      sentence: "Yes, it is ALIVE and working on X",
+      labelled: "ALIVE (nonce: N)",
+      joined: "ALIVE and N",
+      reversed: "N ALIVE",
+      json: '{"status": "ALIVE", "nonce": "N"}',
+      busy: "running the test suite now...",
+      three: "running the tests now\\nrunning the tests now\\nrunning the tests now",
+    };
     const scene = new Scene();
-    scene.suspect(name, ANSWERS(1, words));
-    await scene.file(name);
-    scene.up("--timeouts", "2s,10m");
-    expect(await scene.verdicts(name)).toEqual(["pardoned"]);
-    expect(scene.receipt(name)?.attempts[0]?.ended).toMatch(/answered|replied/);
+    for (const [name, said] of Object.entries(words)) {
+      scene.suspect(name, ANSWERS(1, said));
+      await scene.file(name);
+    }
+    scene.up("--timeouts", "4s,10m", "--pool", "10");
+    const names = Object.keys(words);
+    expect(await scene.verdicts(...names)).toEqual(names.map(() => "pardoned"));
+    for (const name of names) {
+      expect(scene.receipt(name)?.attempts[0]?.ended, name).toMatch(/answered|replied/);
+    }
   });
 
   it("with the word, though it had said that before", async () => {
@@ -148,9 +154,9 @@ describe("a suspect that neither answers nor works is executed", () => {
       `export PIDS='${pids}'
 trap '' TERM
 echo $$ >>"$PIDS"
-setsid bash -c 'trap "" TERM; echo $$ >>"$PIDS"; while :; do sleep 1; done' &
+setsid bash -c 'trap "" TERM; echo $$ >>"$PIDS"; sleep 600; :' &
 (setsid bash -c 'echo $$ >>"$PIDS"; exec sleep 600' &) &
-while :; do sleep 1; done`,
+sleep 600`,
     );
     const family = await pidsIn(pids, 3);
     await scene.file("family");

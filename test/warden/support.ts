@@ -53,9 +53,8 @@ export class Scene {
   }
 
   async verdicts(...targets: string[]): Promise<string[]> {
-    await until(`verdicts on ${targets.join(", ")}`, () =>
-      targets.every((target) => this.receipt(target) !== undefined),
-    );
+    const isSo = () => targets.every((target) => this.receipt(target) !== undefined);
+    await until(`verdicts on ${targets.join(", ")}`, isSo, 55);
     return targets.map((target) => this.receipt(target)?.verdict ?? "");
   }
 

@@ -157,6 +157,7 @@ exec "$git" "$@"`,
       }
     }
   },
+  180_000, // a real git a hundred times over, on a machine that may be busy
 );
 
 test("a file without room for markers lies there twice until one is chosen", async () => {
