@@ -69,7 +69,10 @@ export function mergeBeside(
   const watch = async () => {
     for await (const change of store.watch({ signal })) {
       if (change.kind === "missed") void look();
-      else if (change.kind === "task" && change.to === "done") void look(change.id);
+      else if (change.kind !== "task") continue;
+      else if (change.to === "done") void look(change.id);
+      // Others may have waited for its rework.
+      else if (change.to === "failed" && open.size > 0) void look(change.id);
     }
   };
   const watching = watch().catch(onError);

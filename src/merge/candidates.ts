@@ -30,6 +30,7 @@ export interface Candidate extends Branch {
   attempt: number;
   since: string;
   dependsOn: readonly string[];
+  isReworked: boolean;
 }
 
 /** The tasks with branches, of all or of these; in no order. */
@@ -125,7 +126,8 @@ export async function candidatesAmong(
     if (view?.state !== "done" || view.task === null) continue;
     const { task, since, history } = view;
     const rounds = { attempt: Math.max(1, history.length), dependsOn: task.depends_on };
-    found.push({ ...one, head, task, type: task.task_type, since, ...rounds });
+    const isReworked = (one.landing?.reworks ?? 0) > 0;
+    found.push({ ...one, head, task, type: task.task_type, since, isReworked, ...rounds });
   }
   return found;
 }

@@ -74,6 +74,15 @@ function summary({ landings, landed_before, action }: MergeOutput, { color }: Te
 }
 
 function nextSteps(landings: readonly Row[], isPlan: boolean): string[] {
+  return [...takeOver(landings, isPlan), ...reworkSteps(landings)];
+}
+
+function reworkSteps(landings: readonly Row[]): string[] {
+  const count = landings.filter(({ landing }) => landing === "reworked").length;
+  return count === 0 ? [] : [`do ${counted(count, "task")} again with: viv work --drain`];
+}
+
+function takeOver(landings: readonly Row[], isPlan: boolean): string[] {
   const landed = landings.find(
     ({ landing, target }) => landing === "landed" && target?.startsWith("viv/"),
   );

@@ -71,7 +71,8 @@ const landing = z.object({
 });
 export type Landing = z.output<typeof landing>;
 
-const folderOf = (run: string) => join(run, "merge");
+/** Of the run, for landings and what belongs to them. */
+export const folderOf = (run: string) => join(run, "merge");
 
 /** `run`: the run's folder on this host. Null when the task was never a candidate. */
 export function readLanding(run: string, task: string): Landing | null {

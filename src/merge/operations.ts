@@ -21,7 +21,7 @@ import type { MergeContext, MergeEvent } from "./session.ts";
 
 const input = z.strictObject({
   ids: z.optional(z.array(z.string()).check(z.describe("id of the task (or several)"))),
-  all: flag("every done task with a branch"),
+  all: flag("all that apply (done tasks with a branch)"),
   into: text("the branch that the work goes into (default: into in [merge], else viv/RUN)"),
   continue: text("go on with this task, whose work a person has resolved in its worktree"),
   dry_run: flag("only show what would be done"),
@@ -117,7 +117,7 @@ async function merged(
     });
     return { landings, landed_before: 0, action: "plan" };
   }
-  await mergeOnce(queue, wanted);
+  await mergeOnce({ ...queue, goAhead: new Set(ids) }, wanted);
   const shown = await statusOf(store, wanted, touched);
   return { ...shown, action: "merge", ...(warnings.length > 0 && { warnings }) };
 }

@@ -4,11 +4,13 @@ export interface Ordered {
   /** When the task was done. */
   since: string;
   dependsOn: readonly string[];
+  /** It went back, and was worked on for the target as it is now. */
+  isReworked: boolean;
 }
 
-/** Dependencies first, then in the order of completion. A cycle falls back to completion. */
+/** Dependencies first, then reworks, then in the order of completion. A cycle falls back to completion. */
 export function inOrder<T extends Ordered>(candidates: readonly T[]): T[] {
-  const left = new Map([...candidates].sort(byCompletion).map((one) => [one.id, one] as const));
+  const left = new Map([...candidates].sort(byTurn).map((one) => [one.id, one] as const));
   const sorted: T[] = [];
   const take = (one: T, trail: ReadonlySet<string>) => {
     if (!left.has(one.id) || trail.has(one.id)) return;
@@ -22,7 +24,8 @@ export function inOrder<T extends Ordered>(candidates: readonly T[]): T[] {
   return sorted;
 }
 
-function byCompletion(a: Ordered, b: Ordered): number {
+function byTurn(a: Ordered, b: Ordered): number {
+  if (a.isReworked !== b.isReworked) return a.isReworked ? -1 : 1;
   if (a.since !== b.since) return a.since < b.since ? -1 : 1;
   return a.id < b.id ? -1 : 1;
 }

@@ -15,6 +15,7 @@ import {
 } from "../work/workspaces/record.ts";
 import { appendOnce } from "./append-once.ts";
 import { type Landing, writeLanding } from "./landing.ts";
+import { markReworked } from "./right-of-way.ts";
 
 /** Why a task goes back: the text is what its handler gets as evidence. */
 export interface SentBack {
@@ -101,6 +102,7 @@ function told(
     ...{ state: "reworked", reason, files, reworks: number },
     evidence: sent.evidence,
   });
+  markReworked(store.folder, now.task);
   writeLanding(store.folder, now);
   return now;
 }

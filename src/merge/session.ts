@@ -12,6 +12,7 @@ import type { MergeSettings } from "./config.ts";
 import { type Landing, writeLanding } from "./landing.ts";
 import { isAncestor, treeOf } from "./merge-commit.ts";
 import type { ProofHost } from "./prove-merge.ts";
+import { RightOfWay } from "./right-of-way.ts";
 import { Scratch } from "./scratch.ts";
 import type { SentBack } from "./send-back.ts";
 import type { Target } from "./target.ts";
@@ -30,6 +31,8 @@ export interface MergeContext extends ProofHost {
   ): Promise<Landing>;
   /** Opens pull requests, or pushes to those that are open; tells of each landing. */
   openPullRequests?(ids: readonly string[], tell: (landing: Landing) => void): Promise<void>;
+  /** Tasks that a person has named: no rework has the right of way before them. */
+  goAhead?: ReadonlySet<string>;
   now(): number;
   onEvent?(event: MergeEvent): void;
 }
@@ -70,6 +73,7 @@ export class Session {
   /** Why nothing more can land now, though it is proven; and those that wait for that, in order. */
   obstacle: Obstacle | null = null;
   readonly chain = new Set<string>();
+  readonly rightOfWay = new RightOfWay(this);
   readonly #landings = new Map<string, Landing>();
   readonly #before = new Map<string, Landing | null>();
 
@@ -218,8 +222,17 @@ export class Session {
     await git(["update-ref", "-d", this.#refOf(id)], { cwd: this.repository.path });
   }
 
-  /** A dependency whose work is not in the target yet: then it comes first. */
+  /** Why the candidate is not its turn yet. */
   async waitsFor(candidate: Candidate, merged: readonly Step[]): Promise<string | null> {
+    const dependency = await this.#missing(candidate, merged);
+    if (dependency !== null) return `waits for ${dependency}, which has not landed`;
+    const before = await this.rightOfWay.before(candidate);
+    if (before === null) return null;
+    return `waits for the rework of ${before.task}, which changes ${before.file} too`;
+  }
+
+  /** A dependency whose work is not in the target yet. */
+  async #missing(candidate: Candidate, merged: readonly Step[]): Promise<string | null> {
     for (const id of candidate.dependsOn) {
       if (this.chain.has(id) || merged.some((step) => step.candidate.id === id)) continue;
       const branch = isName(id) ? branchOfTask(this.context.store, id) : null;

@@ -61,9 +61,8 @@ async function mergeOne(
 ): Promise<Step | "later" | null> {
   const { context, repository, scratch, signs, identity } = session;
   const { base, head, type } = candidate;
-  const before = await session.waitsFor(candidate, steps);
-  if (before !== null) {
-    const reason = `waits for ${before}, which has not landed`;
+  const reason = await session.waitsFor(candidate, steps);
+  if (reason !== null) {
     session.tell(session.move(candidate, "again", { reason }));
     return null;
   }

@@ -75,7 +75,9 @@ const SCENES: Record<string, Scene> = {
       [["heartbeat"], needs("heartbeat", "--worker; see: viv heartbeat --help")],
       [["complete", "--worker", "w1"], needs("complete", "a task: viv complete ID")],
       [["fail", "--worker", "w1"], needs("fail", "a task: viv fail ID")],
-      ...["show", "why", "cancel", "retry", "approve", "reject"].map(
+      [["retry"], needs("retry", "a task: viv retry ID, or viv retry --all")],
+      [["retry", "t.1", "--all"], "name the tasks, or say --all, not both."],
+      ...["show", "why", "cancel", "approve", "reject"].map(
         (name): Row => [[name], needs(name, `a task: viv ${name} ID`)],
       ),
       ...[

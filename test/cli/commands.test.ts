@@ -331,6 +331,17 @@ describe("decisions of people", () => {
     expect(tasks).toEqual([{ id: "t.1", from: "failed", to: "pending", attempt: 1 }]);
   });
 
+  it("retry --all: every failed task, and no cancelled one", async () => {
+    await claimed("t.1");
+    expect(await say("retry", "--all")).toBe("there is none\n");
+    for (const id of ["t.2", "t.3"]) await claimed(id);
+    for (const id of ["t.1", "t.2"]) await say("fail", id, "--worker", "w1");
+    await say("cancel", "t.3");
+    const all = (await say("retry", "--all")).trimEnd().split("\n").sort();
+    expect(all).toEqual(["t.1: failed → pending", "t.2: failed → pending"]);
+    expect(await say("ls", "--state", "cancelled")).toContain("t.3");
+  });
+
   it("approve and reject", async () => {
     for (const id of ["t.1", "t.2", "t.3", "t.4"]) {
       await claimed(id, "--review");

@@ -40,7 +40,7 @@ export const pr = defineRunOperation({
   access: "write",
   input: z.strictObject({
     ids: list("id of the task (or several)"),
-    all: flag("every done task with a branch (that has commits and has not landed)"),
+    all: flag("all that apply (done tasks with commits that have not landed)"),
     draft: flag("open it as a draft"),
     title: text("title of the pull request (default: the task's)"),
     dry_run: dryRun,

@@ -112,7 +112,9 @@ export function decision(op: Command["op"], ...examples: [string, string][]): Co
     defaults: byDefault,
     examples,
     human: ({ tasks }: z.output<typeof cancel.output>, term) =>
-      tasks.map((task) => endedLine(task, term)).join("\n"),
+      tasks.length === 0 // only where all were asked for
+        ? term.color.dim("there is none")
+        : tasks.map((task) => endedLine(task, term)).join("\n"),
   };
 }
 
@@ -161,6 +163,7 @@ export const commands = {
     retry,
     ["viv retry t.1", "earlier attempts no longer count"],
     ['viv retry t.1 t.2 --note "as discussed"', "several at once"],
+    ["viv retry --all", "every failed task"],
   ),
   reject: decision(reject, [
     'viv reject t.1 --note "the test is missing"',

@@ -217,17 +217,6 @@ export async function decideEach(
   return { tasks: tasks.map((one) => ({ ...endedOutput(one), ...(to ? { to } : {}) })) };
 }
 
-function decision(name: "cancel" | "retry", summary: string, to?: TaskWord) {
-  return defineRunOperation({
-    name,
-    summary,
-    access: "write",
-    input: z.strictObject(decisionInput),
-    output: decisionOutput,
-    run: ({ store }, { ids, by, note }) =>
-      decideEach(ids, (id) => store[name](id, { by: by || undefined, note }), to),
-  });
-}
 
 /** The caller named several ids, and must learn which of them succeeded. */
 function afterOthers(error: unknown, done: readonly Ended[]): unknown {
@@ -237,8 +226,44 @@ function afterOthers(error: unknown, done: readonly Ended[]): unknown {
   return new VivError(error.code, message, { ...error.details, done: ids }, { cause: error });
 }
 
-export const cancel = decision("cancel", "stop a task for good", "cancelled");
-export const retry = decision("retry", "requeue a failed task");
+export const cancel = defineRunOperation({
+  name: "cancel",
+  summary: "stop a task for good",
+  access: "write",
+  input: z.strictObject(decisionInput),
+  output: decisionOutput,
+  run: ({ store }, { ids, by, note }) =>
+    decideEach(ids, (id) => store.cancel(id, { by: by || undefined, note }), "cancelled"),
+});
+
+export const retry = defineRunOperation({
+  name: "retry",
+  summary: "requeue a failed task",
+  access: "write",
+  input: z.strictObject({
+    ...decisionInput,
+    ids: z.optional(decisionInput.ids),
+    all: flag("all that apply (failed tasks; not cancelled ones)"),
+  }),
+  output: decisionOutput,
+  async check(_, { ids = [], all }) {
+    if (all && ids.length > 0) throw new VivError("USAGE", "name the tasks, or say --all, not both.");
+    if (!all && ids.length === 0) {
+      throw new VivError("USAGE", "viv retry needs a task: viv retry ID, or viv retry --all");
+    }
+  },
+  async run({ store }, { ids = [], all, by, note }) {
+    const wanted = all ? await failedIn(store) : ids;
+    return decideEach(wanted, (id) => store.retry(id, { by: by || undefined, note }));
+  },
+});
+
+async function failedIn(store: Store): Promise<string[]> {
+  const found: string[] = [];
+  const query = { states: ["failed"] as const, cancelled: false, sorted: true };
+  for await (const { id } of store.list(query)) found.push(id);
+  return found;
+}
 
 export const reject = defineRunOperation({
   name: "reject",

@@ -1,0 +1,84 @@
+import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { ifThere } from "../base/errno.ts";
+import { mkdirSync } from "../platform/files/beneath.ts";
+import { askGit } from "../platform/git/git.ts";
+import type { Candidate } from "./candidates.ts";
+import { folderOf, type Landing, readLanding } from "./landing.ts";
+import type { Session } from "./session.ts";
+
+/**
+ * A task that went back has the right of way: until it is done again or has failed, no other work
+ * lands in the files that it has changed. Without that, of many tasks that change one place, each
+ * rework would end with the next conflict, because another one has landed meanwhile.
+ *
+ * `merge/.reworked/<id>` only saves reading every landing: a mark that is missing costs one more
+ * rework, and one that is stale is removed by its reader.
+ */
+const marksOf = (run: string) => join(folderOf(run), ".reworked");
+
+/** Called before the landing says that the task went back. */
+export function markReworked(run: string, task: string): void {
+  mkdirSync(marksOf(run), { recursive: true, mode: 0o700 });
+  writeFileSync(join(marksOf(run), task), "");
+}
+
+/** The task that comes first, and a file that both change. */
+export interface Before {
+  task: string;
+  file: string;
+}
+
+export class RightOfWay {
+  readonly #session: Pick<Session, "context" | "repository" | "target">;
+  readonly #files = new Map<string, Promise<ReadonlySet<string>>>();
+
+  constructor(session: Pick<Session, "context" | "repository" | "target">) {
+    this.#session = session;
+  }
+
+  async before(candidate: Candidate): Promise<Before | null> {
+    if (this.#session.context.goAhead?.has(candidate.id)) return null;
+    for (const landing of await this.#reworked()) {
+      if (landing.task === candidate.id) continue;
+      const theirs = await this.#changed(landing.base, landing.head);
+      const { base, head } = candidate;
+      for (const file of await this.#changed(base, head ?? base)) {
+        if (theirs.has(file)) return { task: landing.task, file };
+      }
+    }
+    return null;
+  }
+
+  /** The landings of tasks that went back to come into this target, and are at work. */
+  async #reworked(): Promise<Landing[]> {
+    const { context, repository, target } = this.#session;
+    const { store } = context;
+    const found: Landing[] = [];
+    for (const task of ifThere(() => readdirSync(marksOf(store.folder))) ?? []) {
+      const landing = readLanding(store.folder, task);
+      if (landing === null || !["reworked", "conflict", "red"].includes(landing.state)) {
+        rmSync(join(marksOf(store.folder), task), { force: true });
+        continue;
+      }
+      if (landing.repository !== repository.path || landing.target !== target.branch) continue;
+      const { state } = (await store.show(task)) ?? {};
+      if (state !== undefined && state !== "done" && state !== "failed") found.push(landing);
+    }
+    return found;
+  }
+
+  /** Empty where git does not know these commits any more. */
+  #changed(from: string, to: string): Promise<ReadonlySet<string>> {
+    const key = `${from} ${to}`;
+    const known = this.#files.get(key) ?? this.#diff(from, to);
+    this.#files.set(key, known);
+    return known;
+  }
+
+  async #diff(from: string, to: string): Promise<ReadonlySet<string>> {
+    const question = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to];
+    const { stdout } = await askGit(question, { cwd: this.#session.repository.path });
+    return new Set(stdout.toString().split("\0").filter(Boolean));
+  }
+}
