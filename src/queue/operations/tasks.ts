@@ -217,7 +217,6 @@ export async function decideEach(
   return { tasks: tasks.map((one) => ({ ...endedOutput(one), ...(to ? { to } : {}) })) };
 }
 
-
 /** The caller named several ids, and must learn which of them succeeded. */
 function afterOthers(error: unknown, done: readonly Ended[]): unknown {
   if (!(error instanceof VivError) || done.length === 0) return error;
@@ -247,7 +246,8 @@ export const retry = defineRunOperation({
   }),
   output: decisionOutput,
   async check(_, { ids = [], all }) {
-    if (all && ids.length > 0) throw new VivError("USAGE", "name the tasks, or say --all, not both.");
+    if (all && ids.length > 0)
+      throw new VivError("USAGE", "name the tasks, or say --all, not both.");
     if (!all && ids.length === 0) {
       throw new VivError("USAGE", "viv retry needs a task: viv retry ID, or viv retry --all");
     }
