@@ -45,6 +45,7 @@ export interface ProofRequest {
   commands: readonly string[];
   timeoutMs: number;
   head: string;
+  log: string;
 }
 
 /**
@@ -83,7 +84,7 @@ export async function proveMerge(queue: ProofHost, request: ProofRequest): Promi
     const finished = await runner.execute(place, argv, {
       stdin: "",
       head: commands.length === 1 ? `${request.head}\n$ ${only}` : request.head,
-      logPath: host.artifacts.mergeLogOf(id),
+      logPath: request.log,
       timeoutMs: request.timeoutMs,
       isProof: true,
     });

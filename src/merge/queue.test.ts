@@ -78,6 +78,30 @@ describe("what does not land", () => {
     expect((await world.ledger("merge_red")).map(({ task }) => task)).toEqual(["t.2"]);
   });
 
+  it("holds one that is red where its target is red without it, and sends none back for that", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.done("t.2", { "c.txt": "c\n" });
+    const count = join(world.home, "proofs");
+    const prove = `echo >> '${count}'; echo LINT; test -f fixed`;
+    await world.merge({ prove });
+    expect(world.story).toEqual(["t.1 held", "t.2 held"]);
+    expect(world.sent).toEqual([]);
+    const { reason } = world.landing("t.1") ?? {};
+    expect(reason).toMatch(
+      /^viv\/night fails the proof without it, too \(exit 1.*t\.1\.target\.log\)/,
+    );
+    const proofs = () => readFileSync(count, "utf8").length;
+    expect(proofs(), "each of the two, and the target once").toBe(3);
+    await world.merge({ prove });
+    expect(proofs(), "nothing has changed").toBe(3);
+    await world.merge({ prove }, { ids: ["t.2"], goAhead: new Set(["t.2"]) });
+    expect(proofs(), "a person has named it").toBe(5);
+    await world.done("t.3", { fixed: "" });
+    await world.merge({ prove });
+    expect(world.story.slice(-3)).toEqual(["t.3 landed", "t.1 landed", "t.2 landed"]);
+  });
+
   it("says that a branch without commits has no changes, and holds one with uncommitted ones", async () => {
     const world = await MergeWorld.begin();
     await world.done("t.1", {});
@@ -529,7 +553,7 @@ describe("the proof", () => {
   it("is red when its time is up", async () => {
     const world = await MergeWorld.begin();
     await world.done("t.1", { "b.txt": "b\n" });
-    await world.merge({ prove: "sleep 60", proveTimeoutMs: 100 });
+    await world.merge({ prove: "! test -f b.txt || sleep 60", proveTimeoutMs: 100 });
     expect(world.sent[0]?.reason).toContain("not finished after 100 ms");
   });
 

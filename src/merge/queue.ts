@@ -60,6 +60,7 @@ async function mergeHere(
   const left = await recover(session, candidates);
   while (left.length > 0 && !session.isStopped) {
     await tryGroup(session, left.splice(0, settings.batch));
+    if (left.length === 0) left.push(...session.freed());
   }
 }
 

@@ -74,8 +74,11 @@ export class Session {
   obstacle: Obstacle | null = null;
   readonly chain = new Set<string>();
   readonly rightOfWay = new RightOfWay(this);
+  /** Why a commit of the target fails the queue's proof by itself; null: it does not. */
+  readonly provenTips = new Map<string, string | null>();
   readonly #landings = new Map<string, Landing>();
   readonly #before = new Map<string, Landing | null>();
+  readonly #held = new Set<Candidate>();
 
   private constructor(
     given: Pick<Session, "context" | "repository" | "target" | "scratch" | "signs" | "identity">,
@@ -152,8 +155,30 @@ export class Session {
   /** Leaves it as it is, in words; a line of the ledger only when that is news. */
   async hold(candidate: Candidate, reason: string, told: Partial<Landing> = {}): Promise<void> {
     const landing = this.move(candidate, "hold", { ...told, reason });
+    this.#held.add(candidate);
     await this.#record("held", landing);
     this.tell(landing);
+  }
+
+  /** Held because of that commit of the target: to prove it there again would end in the same way. */
+  isHeldAt(candidate: Candidate, onto: string): boolean {
+    const landing = this.of(candidate);
+    const isSame = landing.from === onto && landing.to === undefined;
+    if (landing.state !== "held" || !isSame || this.context.goAhead?.has(candidate.id))
+      return false;
+    this.#held.add(candidate);
+    this.tell(landing);
+    return true;
+  }
+
+  /** Those that were held because of a commit of the target that has another one on top by now. */
+  freed(): Candidate[] {
+    const freed = [...this.#held].filter((candidate) => {
+      const { from, to } = this.of(candidate);
+      return from !== undefined && to === undefined && from !== this.top.commit;
+    });
+    for (const candidate of freed) this.#held.delete(candidate);
+    return freed;
   }
 
   /** Sends the task back. Should that fail, its landing stays as it is and is tried again. */

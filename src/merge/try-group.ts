@@ -73,6 +73,7 @@ async function mergeOne(
   }
   const last = steps.at(-1);
   const onto = last?.to ?? session.top.commit;
+  if (session.isHeldAt(candidate, onto)) return null;
   const ontoTree = last?.tree ?? session.top.tree;
   session.move(candidate, "begin");
   const { strategy } = context.settings;
@@ -151,7 +152,10 @@ async function proveAndLand(session: Session, steps: readonly Step[]): Promise<C
   const ids = steps.map(({ candidate }) => candidate.id);
   session.context.onEvent?.({ kind: "proves", ids, target: session.target.branch });
   const { verdict, of, proof } = await prove(session, steps, last.to);
-  if (verdict.kind === "green") return landIfDone(session, steps, proof);
+  if (verdict.kind === "green") {
+    session.provenTips.set(last.to, null);
+    return landIfDone(session, steps, proof);
+  }
   if (verdict.kind === "red" && steps.length > 1) {
     for (const { candidate } of steps) session.move(candidate, "split");
     const half = Math.ceil(steps.length / 2);
@@ -161,7 +165,9 @@ async function proveAndLand(session: Session, steps: readonly Step[]): Promise<C
     return [];
   }
   if (verdict.kind === "red") {
-    await isRed(session, last.candidate, verdict.note, proof);
+    const broken = await whyTargetIsRed(session, last);
+    if (broken !== null) await session.hold(last.candidate, broken, { from: last.from });
+    else await isRed(session, last.candidate, verdict.note, proof);
     return [];
   }
   const others = steps.flatMap(({ candidate }) => (candidate === of ? [] : candidate));
@@ -209,6 +215,32 @@ async function isRed(
 
 const MOST_OUTPUT = 64 * 1024;
 
+/**
+ * A target that fails the queue's proof without the candidate, too: then that is not the task's fault,
+ * and another attempt would be for nothing.
+ */
+async function whyTargetIsRed(session: Session, { candidate, from }: Step): Promise<string | null> {
+  const { context, scratch, target } = session;
+  const { prove, proveTimeoutMs: timeoutMs } = context.settings;
+  const route = context.routeFor(candidate.type);
+  if (prove === undefined || route === undefined) return null;
+  const known = session.provenTips.get(from);
+  if (known !== undefined) return known;
+  const log = context.host.artifacts.targetLogOf(candidate.id);
+  await scratch.become(from);
+  scratch.use();
+  const head = `${target.branch} without ${candidate.branch}: ${from}`;
+  const request = { candidate, route, commands: [prove], timeoutMs, path: scratch.path, head, log };
+  const verdict = await proveMerge(context, request);
+  await scratch.detach(from);
+  if (verdict.kind !== "green" && verdict.kind !== "red") return null;
+  const what = `${target.branch} fails the proof without it, too`;
+  const help = "repair that, or change prove in [merge]";
+  const why = verdict.kind === "green" ? null : `${what} (${verdict.note}; ${log}): ${help}`;
+  session.provenTips.set(from, why);
+  return why;
+}
+
 interface Proven {
   verdict: MergeProof;
   /** The task whose commands decided it. */
@@ -245,12 +277,10 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
     await scratch.become(commit);
     scratch.use();
     const head = `${run.candidate.branch} merged into ${target.branch}: ${commit}`;
-    verdict = await proveMerge(context, { ...run, path: scratch.path, head });
+    const own = host.artifacts.mergeLogOf(run.candidate.id);
+    verdict = await proveMerge(context, { ...run, path: scratch.path, head, log: own });
     await scratch.detach(commit);
-    if (verdict.kind !== "green") {
-      const proof = proofAt(host.artifacts.mergeLogOf(run.candidate.id));
-      return { verdict, of: run.candidate, proof };
-    }
+    if (verdict.kind !== "green") return { verdict, of: run.candidate, proof: proofAt(own) };
   }
   return { verdict, of: last, proof: proofAt(log) };
 }

@@ -99,6 +99,8 @@ export function artifactsIn(artifacts: string) {
     proofLogOf: (id: string) => at(`${id}.proof.log`),
     /** The output of the proof after its merge. */
     mergeLogOf: (id: string) => at(`${id}.merge.log`),
+    /** The output of the queue's proof without it. */
+    targetLogOf: (id: string) => at(`${id}.target.log`),
     setupLogOf,
     /** Adds a line to the log of a set-up. */
     noteSetup: (id: string, line: string) => {
