@@ -123,9 +123,14 @@ export async function candidatesAmong(
     if (one.landing !== null && !isDue(one.landing, head)) continue;
     const view = await store.show(one.id);
     if (view?.state !== "done" || view.task === null) continue;
-    const { task, since, history } = view;
-    const rounds = { attempt: Math.max(1, history.length), dependsOn: task.depends_on };
-    found.push({ ...one, head, task, type: task.task_type, since, ...rounds });
+    const { task, since } = view;
+    found.push({
+      ...{ ...one, head, task, type: task.task_type, since, dependsOn: task.depends_on },
+      /** Only a proof asks for it. */
+      get attempt() {
+        return Math.max(1, view.history.length);
+      },
+    });
   }
   return found;
 }

@@ -37,3 +37,12 @@ it("keeps all of a cycle", () => {
   const cycle = ["a", "b"].map((id) => ({ id, since: "1", dependsOn: ["a", "b"] }));
   expect(inOrder(cycle)).toHaveLength(2);
 });
+
+it("sorts a chain that is longer than a stack is deep", () => {
+  const chain = Array.from({ length: 20_000 }, (_, i) => ({
+    id: `t.${i}`,
+    since: String(30_000 - i), // the last of it was done first
+    dependsOn: i === 0 ? [] : [`t.${i - 1}`],
+  }));
+  expect(inOrder(chain)).toEqual(chain);
+});

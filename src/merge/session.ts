@@ -72,6 +72,7 @@ export class Session {
   readonly chain = new Set<string>();
   readonly #landings = new Map<string, Landing>();
   readonly #before = new Map<string, Landing | null>();
+  #recorded: Set<string> | null = null;
 
   private constructor(
     given: Pick<Session, "context" | "repository" | "target" | "scratch" | "signs" | "identity">,
@@ -192,17 +193,22 @@ export class Session {
     if (isNew || !(await this.#isRecorded(candidate.id, to))) {
       const line = { task: candidate.id, commit: to, target, repository, strategy };
       await store.append({ event: "landed", ...line, proof: proof ?? null });
+      this.#recorded?.add(`${candidate.id} ${to}`);
     }
     const landing = this.move(candidate, event, { from, to, proof, reason });
     if (this.#before.get(candidate.id)?.state === "held") await this.release(candidate.id);
     this.tell(landing);
   }
 
+  /** The ledger is long, and many may be found landed: it is read once. Only this queue adds to it. */
   async #isRecorded(task: string, commit: string): Promise<boolean> {
-    for await (const line of this.context.store.ledger({ task })) {
-      if (line.event === "landed" && line.commit === commit) return true;
+    if (this.#recorded === null) {
+      this.#recorded = new Set();
+      for await (const { event, task: one, commit: to } of this.context.store.ledger()) {
+        if (event === "landed") this.#recorded.add(`${one} ${to}`);
+      }
     }
-    return false;
+    return this.#recorded.has(`${task} ${commit}`);
   }
 
   /** A commit that waits is referenced, so that git does not clear it away. */
