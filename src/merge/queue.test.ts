@@ -51,6 +51,18 @@ async function conflicting(): Promise<MergeWorld> {
 }
 
 describe("what does not land", () => {
+  it("calls a branch that was set back behind its beginning one without changes", async () => {
+    const world = await MergeWorld.begin();
+    world.write(world.repo, { "b.txt": "b\n" });
+    world.git("add", ".");
+    world.git("commit", "-qm", "second");
+    await world.done("t.1", {});
+    execFileSync("git", ["-C", world.workspace("t.1"), "reset", "-q", "--hard", "HEAD~1"]);
+    await world.merge();
+    expect(world.landing("t.1")?.state).toBe("no_changes");
+    expect(await world.ledger("landed")).toEqual([]);
+  });
+
   it("sends a conflict back with its files, hunks and what landed in between", async () => {
     const world = await conflicting();
     await world.merge();

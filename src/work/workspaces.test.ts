@@ -457,6 +457,26 @@ describe("committing", () => {
     expect(await commitWorkspace(path, "m")).not.toBeNull();
   });
 
+  test("a lock that an attempt left stops neither its commit nor the next attempt", async () => {
+    const { repository, ask } = newWorld();
+    const { path } = await open(ask());
+    write(join(path, "a"), "");
+    const locks = [".git/worktrees/t1/index.lock", ".git/refs/heads/viv/t1.lock"];
+    for (const lock of locks) {
+      write(join(path, "a"), lock);
+      writeFileSync(join(repository, lock), "");
+      expect(await commitWorkspace(path, "m", { isOver: true })).not.toBeNull();
+    }
+    writeFileSync(join(repository, ".git/worktrees/t1/index.lock"), "");
+    await open(ask());
+    userGit(path, "add", ".");
+    write(join(path, "a"), "not ours");
+    writeFileSync(join(repository, ".git/packed-refs.lock"), "");
+    writeFileSync(join(repository, ".git/worktrees/t1/index.lock"), "");
+    expect(await commitWorkspace(path, "m", { isOver: true })).not.toBeNull();
+    expect(existsSync(join(repository, ".git/packed-refs.lock"))).toBe(true);
+  });
+
   test("after another git has let go of the index", async () => {
     const { repository, folder, ask } = newWorld();
     const { path } = await open(ask());

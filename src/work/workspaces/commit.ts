@@ -1,18 +1,34 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { VivError } from "../../base/errors.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
+import { removeSync } from "../../platform/files/beneath.ts";
 import { askGit, type GitPlace, git, gitBytes } from "../../platform/git/git.ts";
 import { trackedBelow } from "./bring.ts";
 import { broughtTo, excludeLine } from "./ready-state.ts";
 import { invalid, readRecord } from "./record.ts";
-import { adminOf, findRepository, placeOf } from "./worktree.ts";
+import { adminOf, findRepository, LOCKS_OF_WORKTREE, placeOf } from "./worktree.ts";
 
 /**
  * Commits all changes in a worktree on its branch. Returns the commit, or null when there is
  * nothing to commit (also for a plain folder). What git ignores, what was copied or linked into the
- * workspace, and repositories within it are left out. No hook is run.
+ * workspace, and repositories within it are left out. No hook is run. `isOver`: all processes of the
+ * attempt have ended, so a lock that stays is one of a git that was killed.
  */
-export async function commitWorkspace(path: string, message: string): Promise<string | null> {
+export async function commitWorkspace(
+  path: string,
+  message: string,
+  { isOver }: { isOver: boolean } = { isOver: false },
+): Promise<string | null> {
+  try {
+    return await commitNow(path, message);
+  } catch (error) {
+    const lock = isOver && isVivError(error, "LOCKED") ? error.details.lock : undefined;
+    if (lock === undefined || !(await removeOwnLock(path, String(lock)))) throw error;
+    return commitNow(path, message);
+  }
+}
+
+async function commitNow(path: string, message: string): Promise<string | null> {
   const record = readRecord(dirname(path), basename(path));
   if (record?.kind === "dir") return null;
   if (record === null) throw invalid(path, `${path} is not a workspace.`);
@@ -40,6 +56,21 @@ export async function commitWorkspace(path: string, message: string): Promise<st
   const move = ["-m", "commit: viv", `refs/heads/${record.branch}`, commit, head];
   await git(["update-ref", ...move], { ...place, env });
   return commit;
+}
+
+/** Not one of the repository, which others may hold. */
+async function removeOwnLock(path: string, lock: string): Promise<boolean> {
+  const record = readRecord(dirname(path), basename(path));
+  if (record?.kind !== "worktree") return false;
+  const repository = await findRepository(record.repository);
+  const admin = adminOf(repository, path) ?? "";
+  const own = [
+    ...LOCKS_OF_WORKTREE.map((name) => join(admin, name)),
+    join(repository.gitDir, `refs/heads/${record.branch}.lock`),
+  ];
+  if (!own.includes(lock)) return false;
+  removeSync(lock);
+  return true;
 }
 
 const UNFINISHED = {
