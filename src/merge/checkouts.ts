@@ -95,7 +95,13 @@ export async function fastForward(
     reason: `${branch} is checked out in ${path}, ${why}`,
     command,
   });
-  if (!existsSync(path)) return held("which is not there");
+  if (!existsSync(path)) {
+    const prune = () => `git -C ${quoted(dirname(dirname(admin)))} worktree prune`;
+    return {
+      ...held("which is not there; if it is gone for good, let git forget it"),
+      command: prune,
+    };
+  }
   const what = unfinishedIn(admin);
   if (what !== null) return held(`where a ${what} is unfinished`);
   const place = placeOf(admin, path);

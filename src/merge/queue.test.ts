@@ -51,6 +51,53 @@ async function conflicting(): Promise<MergeWorld> {
 }
 
 describe("what does not land", () => {
+  it("merges anew what was held and proven when git has cleared its commit away", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    world.write(world.repo, { "a.txt": "dirty\n" });
+    await world.merge({ into: "main", prove: "true" });
+    const held = world.landing("t.1");
+    expect(held?.state).toBe("held");
+    for (const ref of world.git("for-each-ref", "--format=%(refname)", "refs/viv").split("\n")) {
+      world.git("update-ref", "-d", ref);
+    }
+    rmSync(join(world.run, "merge/.scratch"), { recursive: true });
+    world.git("worktree", "prune");
+    world.git("gc", "--quiet", "--prune=now");
+    expect(() => world.git("cat-file", "-e", held?.to ?? "")).toThrow();
+    world.write(world.repo, { "a.txt": "one\n" });
+    await world.merge({ into: "main", prove: "true" });
+    expect(world.landing("t.1")?.state).toBe("landed");
+    expect(world.file("main", "b.txt")).toBe("b");
+  });
+
+  it("names the command that frees a target from a worktree that is gone", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    world.git("checkout", "-q", "--detach");
+    world.git("worktree", "add", "-q", join(world.home, "gone"), "main");
+    rmSync(join(world.home, "gone"), { recursive: true });
+    await world.merge({ into: "main" });
+    const { state, command = "" } = world.landing("t.1") ?? {};
+    expect(state).toBe("held");
+    execFileSync("/bin/sh", ["-c", command]);
+    await world.merge({ into: "main" });
+    expect(world.landing("t.1")?.state).toBe("landed");
+  });
+
+  it.each([1, 3])("holds only the one whose files cannot be written (batch %i)", async (batch) => {
+    const world = await MergeWorld.begin({ ".gitattributes": "*.flt filter=bad\n" });
+    world.git("config", "filter.bad.clean", "cat");
+    world.git("config", "filter.bad.smudge", "grep -v POISON");
+    world.git("config", "filter.bad.required", "true");
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.done("t.2", { "p.flt": "POISON" });
+    await world.done("t.3", { "c.txt": "c\n" });
+    await world.merge({ prove: "true", batch });
+    expect(world.story.sort()).toEqual(["t.1 landed", "t.2 held", "t.3 landed"]);
+    expect(world.landing("t.2")?.reason).toMatch(/files cannot be written for a proof \(.*filter/);
+  });
+
   it("calls a branch that was set back behind its beginning one without changes", async () => {
     const world = await MergeWorld.begin();
     world.write(world.repo, { "b.txt": "b\n" });

@@ -1,6 +1,7 @@
 import { isName } from "../base/names.ts";
 import { git } from "../platform/git/git.ts";
 import { inspect } from "../work/workspaces/inspect.ts";
+import { commitOf } from "../work/workspaces/worktree.ts";
 import { type Candidate, refsOf } from "./candidates.ts";
 import { land } from "./land.ts";
 import { type Landing, readLanding, tasksWithLanding } from "./landing.ts";
@@ -127,7 +128,7 @@ async function resumeHeld(session: Session, held: readonly Candidate[]): Promise
   const isStale = new Set(held);
   for (;;) {
     const unit = nextUnit(session, left);
-    if (unit.length === 0) break;
+    if (unit.length === 0 || !(await isThere(session, unit))) break;
     for (const one of unit) isStale.delete(one);
     await landHeld(session, unit);
     if (session.isStopped) break;
@@ -155,6 +156,13 @@ function nextUnit(session: Session, held: Map<string | undefined, Candidate>): C
     if (proof?.commit === to) return unit;
     at = to;
   }
+}
+
+/** A person may have removed the ref that kept them, and git the commits. */
+async function isThere(session: Session, unit: readonly Candidate[]): Promise<boolean> {
+  const last = unit.at(-1);
+  const to = last && session.of(last).to;
+  return to !== undefined && (await commitOf(session.repository, to)) !== null;
 }
 
 async function landHeld(session: Session, unit: readonly Candidate[]): Promise<void> {

@@ -153,7 +153,8 @@ async function proveAndLand(session: Session, steps: readonly Step[]): Promise<C
   session.context.onEvent?.({ kind: "proves", ids, target: session.target.branch });
   const { verdict, of, proof } = await prove(session, steps, last.to);
   if (verdict.kind === "green") return landIfDone(session, steps, proof);
-  if (verdict.kind === "red" && steps.length > 1) {
+  const isOfAny = verdict.kind === "red" || (verdict.kind === "held" && verdict.isOfAny);
+  if (isOfAny && steps.length > 1) {
     for (const { candidate } of steps) session.move(candidate, "split");
     const half = Math.ceil(steps.length / 2);
     const candidates = steps.map(({ candidate }) => candidate);
@@ -243,8 +244,16 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
   const last = steps.at(-1)?.candidate as Candidate;
   let verdict: MergeProof = { kind: "green" };
   for (const run of runs) {
-    await scratch.become(commit);
+    const reason = await whyNoFiles(session, commit);
     scratch.use();
+    if (reason !== null) {
+      const isOfAny = true; // of the batch
+      return {
+        verdict: { kind: "held", reason, isOfAny },
+        of: run.candidate,
+        proof: proofAt(null),
+      };
+    }
     const head = `${run.candidate.branch} merged into ${target.branch}: ${commit}`;
     verdict = await proveMerge(context, { ...run, path: scratch.path, head });
     await scratch.detach(commit);
@@ -254,6 +263,18 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
     }
   }
   return { verdict, of: last, proof: proofAt(log) };
+}
+
+/** A filter of the repository may fail on a file, or the disk may not take its name. */
+async function whyNoFiles({ scratch }: Session, commit: string): Promise<string | null> {
+  try {
+    await scratch.become(commit);
+    return null;
+  } catch (error) {
+    if (!isVivError(error, "INVALID") || isMachineError(error)) throw error;
+    const said = /^error: (.*)$/m.exec(String(error.details.stderr))?.[1] ?? error.message;
+    return `its files cannot be written for a proof (${said.replace(/\.$/, "")})`;
+  }
 }
 
 /** The command that has proven the task; without one, the one that would. */
