@@ -51,6 +51,16 @@ async function conflicting(): Promise<MergeWorld> {
 }
 
 describe("what does not land", () => {
+  it("calls a branch landed that a person merged while it was being proven", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    world.git("branch", "viv/night");
+    const prove = `git -C ${world.repo} update-ref refs/heads/viv/night viv/t.1`;
+    await world.merge({ prove });
+    expect(world.landing("t.1")).toMatchObject({ state: "landed", reason: "merged meanwhile" });
+    expect(await world.ledger("landed")).toHaveLength(1);
+  });
+
   it("merges anew what was held and proven when git has cleared its commit away", async () => {
     const world = await MergeWorld.begin();
     await world.done("t.1", { "b.txt": "b\n" });

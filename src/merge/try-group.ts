@@ -93,7 +93,12 @@ async function mergeOne(
     session.move(candidate, "merged");
     return { candidate, from: onto, to: merged.commit, tree: merged.tree };
   }
-  if (merged.kind === "empty") {
+  const isThere = merged.kind === "empty" && head !== null && last === undefined;
+  if (isThere && (await session.isIn(head, session.target.branch))) {
+    // A person was faster, or it came with another's branch.
+    session.move(candidate, "interrupted");
+    await session.finish(candidate, "found", { to: head, reason: "merged meanwhile" });
+  } else if (merged.kind === "empty") {
     const reason = `${session.target.branch} has its changes already`;
     session.tell(session.move(candidate, "empty", { reason }));
   } else if (merged.kind === "held") {
