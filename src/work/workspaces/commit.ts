@@ -22,13 +22,23 @@ export async function commitWorkspace(
   try {
     return await commitNow(path, message);
   } catch (error) {
-    const lock = isOver && isVivError(error, "LOCKED") ? error.details.lock : undefined;
-    if (lock === undefined || !(await removeOwnLock(path, String(lock)))) throw error;
-    return commitNow(path, message);
+    if (!isVivError(error)) throw error;
+    const { lock, stderr } = error.details;
+    const isFree = isOver && lock !== undefined && (await removeOwnLock(path, String(lock)));
+    if (!isFree && !LOST.test(String(stderr))) throw error;
+    return commitNow(path, message, { isAnew: !isFree });
   }
 }
 
-async function commitNow(path: string, message: string): Promise<string | null> {
+/** A `git gc --prune=now` takes what no commit refers to yet. */
+const LOST = /not a valid object|invalid object|bad (tree )?object|unable to read/i;
+
+/** `isAnew`: the files that are not in the last commit are written into the repository once more. */
+async function commitNow(
+  path: string,
+  message: string,
+  { isAnew }: { isAnew: boolean } = { isAnew: false },
+): Promise<string | null> {
   const record = readRecord(dirname(path), basename(path));
   if (record?.kind === "dir") return null;
   if (record === null) throw invalid(path, `${path} is not a workspace.`);
@@ -44,6 +54,7 @@ async function commitNow(path: string, message: string): Promise<string | null> 
   mustBeAtRest(admin, path);
   await mustBeOn(record.branch, place);
 
+  if (isAnew) await git(["read-tree", "-m", "HEAD"], place);
   await stage(place);
   const tree = await git(["write-tree"], place);
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
