@@ -6,6 +6,8 @@ import { until } from "../../test/support/deadline.ts";
 import { MergeWorld } from "../../test/support/merge-world.ts";
 import { commitWorkspace } from "../work/workspaces/commit.ts";
 import { readRecord, writeRecord } from "../work/workspaces/record.ts";
+import { landingOf } from "./facts.ts";
+import { planMerge } from "./plan.ts";
 
 describe("a pass of the queue", () => {
   it("lands done tasks in order, each proven after its merge, into the run's own branch", async () => {
@@ -51,6 +53,26 @@ async function conflicting(): Promise<MergeWorld> {
 }
 
 describe("what does not land", () => {
+  it("says of one that waits for another that it waits, also in a plan", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "a.txt": "uno\n" });
+    await world.done("t.2", { "a.txt": "eins\n" });
+    await world.done("t.3", { "b.txt": "b\n" }, { depends_on: ["t.2"] });
+    const context = await world.context();
+    const planned = async () =>
+      (await planMerge(context, null)).map(
+        (one) => `${one.candidate.id} ${one.state} ${one.reason}`,
+      );
+    const waits = "t.3 queued waits for t.2, which has not landed";
+    expect(await planned()).toEqual(["t.1 queued undefined", "t.2 conflict a.txt", waits]);
+    await world.merge();
+    expect(world.landing("t.3")).toMatchObject({ state: "queued" });
+    const fact = await landingOf(world.store, { id: "t.3", state: "done" });
+    expect(fact?.text).toBe(
+      "done, not landed: in the queue for viv/night: it waits for t.2, which has not landed",
+    );
+  });
+
   it("calls a branch landed that a person merged while it was being proven", async () => {
     const world = await MergeWorld.begin();
     await world.done("t.1", { "b.txt": "b\n" });

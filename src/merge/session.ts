@@ -1,12 +1,11 @@
 import { isVivError, VivError } from "../base/errors.ts";
-import { isName } from "../base/names.ts";
 import { quoted } from "../base/text.ts";
 import { askGit, git } from "../platform/git/git.ts";
 import type { ReadyRoute } from "../work/attempt.ts";
 import { identity } from "../work/workspaces/commit.ts";
 import { branchOf } from "../work/workspaces/record.ts";
 import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
-import { branchOfTask, type Candidate } from "./candidates.ts";
+import { type Candidate, waitsFor } from "./candidates.ts";
 import { checkoutsOf, fastForward, forwardCommand, type Obstacle } from "./checkouts.ts";
 import type { MergeSettings } from "./config.ts";
 import { type Landing, writeLanding } from "./landing.ts";
@@ -15,7 +14,7 @@ import type { ProofHost } from "./prove-merge.ts";
 import { Scratch } from "./scratch.ts";
 import type { SentBack } from "./send-back.ts";
 import type { Target } from "./target.ts";
-import { advance, isSettled, type LandingEvent } from "./transitions.ts";
+import { advance, type LandingEvent } from "./transitions.ts";
 
 /** What the queue needs of its surroundings. */
 export interface MergeContext extends ProofHost {
@@ -224,17 +223,12 @@ export class Session {
     await git(["update-ref", "-d", this.#refOf(id)], { cwd: this.repository.path });
   }
 
-  /** A dependency whose work is not in the target yet: then it comes first. */
-  async waitsFor(candidate: Candidate, merged: readonly Step[]): Promise<string | null> {
-    for (const id of candidate.dependsOn) {
-      if (this.chain.has(id) || merged.some((step) => step.candidate.id === id)) continue;
-      const branch = isName(id) ? branchOfTask(this.context.store, id) : null;
-      if (branch === null || branch.repository !== candidate.repository) continue;
-      const landing = this.#landings.get(id) ?? branch.landing;
-      if (landing !== null && isSettled(landing.state)) continue;
-      if ((await commitOf(this.repository, `refs/heads/${branch.branch}`)) !== null) return id;
-    }
-    return null;
+  /** See waitsFor. */
+  waitsFor(candidate: Candidate, merged: readonly Step[]): Promise<string | null> {
+    const isBefore = (id: string) =>
+      this.chain.has(id) || merged.some((step) => step.candidate.id === id);
+    const known = (id: string) => this.#landings.get(id);
+    return waitsFor(this.context.store, this.repository, candidate, isBefore, known);
   }
 
   /** Whether a branch has this commit. */
