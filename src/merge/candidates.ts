@@ -6,7 +6,7 @@ import { git } from "../platform/git/git.ts";
 import type { Store } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
 import { idOfRecord, readRecord } from "../work/workspaces/record.ts";
-import { findRepository, type Repository } from "../work/workspaces/worktree.ts";
+import { commitOf, findRepository, type Repository } from "../work/workspaces/worktree.ts";
 import { type Landing, readLanding, tasksWithLanding } from "./landing.ts";
 import { isOpen, isSettled } from "./transitions.ts";
 
@@ -124,10 +124,23 @@ export async function candidatesAmong(
     if (one.landing !== null && !isDue(one.landing, head)) continue;
     const view = await store.show(one.id);
     if (view?.state !== "done" || view.task === null) continue;
-    const { task, since, history } = view;
-    const rounds = { attempt: Math.max(1, history.length), dependsOn: task.depends_on };
+    const { task, since } = view;
     const isReworked = (one.landing?.reworks ?? 0) > 0;
-    found.push({ ...one, head, task, type: task.task_type, since, isReworked, ...rounds });
+    found.push({
+      ...{
+        ...one,
+        head,
+        task,
+        type: task.task_type,
+        since,
+        dependsOn: task.depends_on,
+        isReworked,
+      },
+      /** Only a proof asks for it. */
+      get attempt() {
+        return Math.max(1, view.history.length);
+      },
+    });
   }
   return found;
 }
@@ -136,4 +149,26 @@ export async function candidatesAmong(
 function isDue(landing: Landing, head: string | null): boolean {
   const isOther = head !== null && head !== landing.head;
   return isOpen(landing.state) || (isSettled(landing.state) && isOther);
+}
+
+/**
+ * A dependency whose work is not in the target yet: then it comes first. `isBefore`: it goes there before
+ * the candidate. `known`: its landing, where it is newer than the file.
+ */
+export async function waitsFor(
+  store: Store,
+  repository: Repository,
+  candidate: Candidate,
+  isBefore: (id: string) => boolean,
+  known: (id: string) => Landing | undefined = () => undefined,
+): Promise<string | null> {
+  for (const id of candidate.dependsOn) {
+    if (isBefore(id)) continue;
+    const branch = isName(id) ? branchOfTask(store, id) : null;
+    if (branch === null || branch.repository !== candidate.repository) continue;
+    const landing = known(id) ?? branch.landing;
+    if (landing !== null && isSettled(landing.state)) continue;
+    if ((await commitOf(repository, `refs/heads/${branch.branch}`)) !== null) return id;
+  }
+  return null;
 }

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { ifThere } from "../base/errno.ts";
 import { isVivError } from "../base/errors.ts";
@@ -22,20 +22,38 @@ export async function checkoutsOf(repository: Repository, branch: string): Promi
   const names = ifThere(() => readdirSync(folder)) ?? [];
   const linked = names.flatMap((name) => {
     const admin = join(folder, name);
+    if (!branchesUsedBy(admin).includes(branch)) return [];
     const pointer = text(join(admin, "gitdir"));
     return pointer === null ? [] : { admin, path: dirname(resolve(admin, pointer)) };
   });
-  const isInUse = ({ admin }: Checkout) =>
-    text(join(admin, "HEAD")) === `ref: refs/heads/${branch}` ||
-    ["rebase-merge/head-name", "rebase-apply/head-name"].some(
-      (file) => text(join(admin, file)) === `refs/heads/${branch}`,
-    ) ||
-    text(join(admin, "BISECT_START")) === branch;
-  const main = { admin: gitDir, path: await mainTree(repository) };
-  return [main, ...linked].flatMap(({ admin, path }) =>
-    path !== null && isInUse({ admin, path }) ? { admin, path } : [],
-  );
+  const path = branchesUsedBy(gitDir).includes(branch) ? await mainTree(repository) : null;
+  return path === null ? linked : [{ admin: gitDir, path }, ...linked];
 }
+
+/**
+ * Checked out, or being rebased or bisected. Each task has a worktree, and each landing asks about all
+ * of them; so what was read is known until the folder or HEAD changes. A change within the same tick of
+ * the clock could not be told: what has changed just now is read again.
+ */
+function branchesUsedBy(admin: string): readonly string[] {
+  const stamps = [admin, join(admin, "HEAD")].map(
+    (path) => statSync(path, { throwIfNoEntry: false })?.ctimeMs ?? 0,
+  );
+  const key = stamps.join();
+  const known = inUse.get(admin);
+  if (known?.key === key) return known.branches;
+  const names = ["HEAD", "rebase-merge/head-name", "rebase-apply/head-name"];
+  const refs = names.map((name) =>
+    /^(?:ref: )?refs\/heads\/(.*)$/s.exec(text(join(admin, name)) ?? ""),
+  );
+  const bisected = text(join(admin, "BISECT_START"));
+  const branches = [...refs.map((match) => match?.[1]), bisected].flatMap((one) => one ?? []);
+  if (Math.max(...stamps) < Date.now() - SETTLED_MS) inUse.set(admin, { key, branches });
+  return branches;
+}
+
+const inUse = new Map<string, { key: string; branches: readonly string[] }>();
+const SETTLED_MS = 2_000;
 
 /** Null for a bare repository. */
 async function mainTree({ gitDir }: Repository): Promise<string | null> {
@@ -95,7 +113,13 @@ export async function fastForward(
     reason: `${branch} is checked out in ${path}, ${why}`,
     command,
   });
-  if (!existsSync(path)) return held("which is not there");
+  if (!existsSync(path)) {
+    const prune = () => `git -C ${quoted(dirname(dirname(admin)))} worktree prune`;
+    return {
+      ...held("which is not there; if it is gone for good, let git forget it"),
+      command: prune,
+    };
+  }
   const what = unfinishedIn(admin);
   if (what !== null) return held(`where a ${what} is unfinished`);
   const place = placeOf(admin, path);

@@ -21,8 +21,13 @@ const WORDS: Record<LandingState, string> = {
   closed: "closed",
 };
 
-function painted({ landing }: Row, isPlan: boolean, { color }: Term): string {
-  const word = isPlan && landing === "queued" ? "would land" : WORDS[landing];
+function wordOf({ landing, reason }: Row, isPlan: boolean): string {
+  return isPlan && landing === "queued" && reason === undefined ? "would land" : WORDS[landing];
+}
+
+function painted(row: Row, isPlan: boolean, { color }: Term): string {
+  const { landing } = row;
+  const word = wordOf(row, isPlan);
   if (landing === "landed" || word === "would land") return color.green(word);
   if (["conflict", "red", "needs_you"].includes(landing)) return color.red(word);
   if (["reworked", "held"].includes(landing)) return color.yellow(word);
@@ -64,8 +69,8 @@ function commandsOf(landings: readonly Row[]): string {
 
 function summary({ landings, landed_before, action }: MergeOutput, { color }: Term): string {
   const counts = new Map<string, number>();
-  for (const { landing } of landings) {
-    const word = action === "plan" && landing === "queued" ? "would land" : WORDS[landing];
+  for (const one of landings) {
+    const word = wordOf(one, action === "plan");
     counts.set(word, (counts.get(word) ?? 0) + 1);
   }
   if (landed_before > 0) counts.set("landed before", landed_before);

@@ -101,6 +101,7 @@ function notLanded(landing: Landing, merge: string): { text: string; command?: s
   const { state, target, reason, command, pull_request: request } = landing;
   switch (state) {
     case "queued":
+      if (reason !== undefined) return { text: `in the queue for ${target}: it ${reason}` };
       return { text: `in the queue for ${target}`, command: merge };
     case "merging":
     case "proving":

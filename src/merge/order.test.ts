@@ -41,3 +41,13 @@ it("keeps all of a cycle", () => {
   }));
   expect(inOrder(cycle)).toHaveLength(2);
 });
+
+it("sorts a chain that is longer than a stack is deep", () => {
+  const chain = Array.from({ length: 20_000 }, (_, i) => ({
+    id: `t.${i}`,
+    isReworked: false,
+    since: String(30_000 - i), // the last of it was done first
+    dependsOn: i === 0 ? [] : [`t.${i - 1}`],
+  }));
+  expect(inOrder(chain)).toEqual(chain);
+});

@@ -12,15 +12,24 @@ export interface Ordered {
 export function inOrder<T extends Ordered>(candidates: readonly T[]): T[] {
   const left = new Map([...candidates].sort(byTurn).map((one) => [one.id, one] as const));
   const sorted: T[] = [];
-  const take = (one: T, trail: ReadonlySet<string>) => {
-    if (!left.has(one.id) || trail.has(one.id)) return;
-    for (const id of one.dependsOn) {
-      const before = left.get(id);
-      if (before !== undefined) take(before, new Set([...trail, one.id]));
+  for (const first of [...left.values()]) {
+    if (!left.has(first.id)) continue;
+    // A chain may be longer than a stack is deep.
+    const trail = [{ one: first, next: 0 }];
+    const isOnTrail = new Set([first.id]);
+    for (let top = trail.at(-1); top !== undefined; top = trail.at(-1)) {
+      const id = top.one.dependsOn[top.next++];
+      const before = id === undefined || isOnTrail.has(id) ? undefined : left.get(id);
+      if (before !== undefined) {
+        trail.push({ one: before, next: 0 });
+        isOnTrail.add(before.id);
+      } else if (id === undefined) {
+        trail.pop();
+        isOnTrail.delete(top.one.id);
+        if (left.delete(top.one.id)) sorted.push(top.one);
+      }
     }
-    if (left.delete(one.id)) sorted.push(one);
-  };
-  for (const one of [...left.values()]) take(one, new Set());
+  }
   return sorted;
 }
 

@@ -5,11 +5,13 @@ import {
   candidatesAmong,
   headsOf,
   repositoriesOf,
+  waitsFor,
 } from "./candidates.ts";
 import type { Landing } from "./landing.ts";
 import { combine, treeOf } from "./merge-commit.ts";
 import { inOrder } from "./order.ts";
 import { goesToForge, targetRequest } from "./queue.ts";
+import { RightOfWay } from "./right-of-way.ts";
 import type { MergeContext } from "./session.ts";
 import { findTarget } from "./target.ts";
 
@@ -17,7 +19,10 @@ export type Planned = Pick<Landing, "state" | "target" | "reason" | "command" | 
   candidate: Candidate;
 };
 
-/** What a pass would try, in its order: nothing is proven, and nothing moves. `queued`: it merges. */
+/**
+ * What a pass would try, in its order: nothing is proven, and nothing moves. `queued`: it merges; with a
+ * reason, it waits for another.
+ */
 export async function planMerge(
   context: Pick<MergeContext, "store" | "settings" | "routeFor">,
   wanted: readonly string[] | null,
@@ -41,11 +46,25 @@ export async function planMerge(
     const place = { cwd: repository.path };
     let onto = tip;
     let ontoTree = await treeOf(tip, place);
+    const merges = new Set<string>();
+    const rightOfWay = new RightOfWay({
+      ...{ context: { store, goAhead: new Set(wanted) }, repository, target: { branch: target } },
+    });
     for (const candidate of candidates) {
       const { base, head } = candidate;
       if (head === null || head === base) {
         const reason = head === null ? `its branch ${candidate.branch} is gone` : undefined;
+        if (head !== null) merges.add(candidate.id);
         planned.push({ candidate, target, state: head === null ? "held" : "no_changes", reason });
+        continue;
+      }
+      const before = await waitsFor(store, repository, candidate, (id) => merges.has(id));
+      const reason =
+        before === null
+          ? await rightOfWay.waitsFor(candidate)
+          : `waits for ${before}, which has not landed`;
+      if (reason !== null) {
+        planned.push({ candidate, target, state: "queued", reason });
         continue;
       }
       const { strategy } = settings;
@@ -56,8 +75,10 @@ export async function planMerge(
       if (merged.kind === "merged") {
         onto = merged.commit;
         ontoTree = merged.tree;
+        merges.add(candidate.id);
         planned.push({ candidate, target, state: "queued" });
       } else if (merged.kind === "empty") {
+        merges.add(candidate.id);
         planned.push({
           candidate,
           target,

@@ -32,8 +32,8 @@ export interface ProofHost {
 export type MergeProof =
   | { kind: "green" }
   | { kind: "red"; note: string }
-  /** It says nothing about the merge. */
-  | { kind: "held"; reason: string }
+  /** It says nothing about the merge. `isOfAny`: nor which one of a batch is the cause. */
+  | { kind: "held"; reason: string; isOfAny?: boolean }
   | { kind: "stopped" };
 
 export interface ProofRequest {

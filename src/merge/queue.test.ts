@@ -6,6 +6,8 @@ import { until } from "../../test/support/deadline.ts";
 import { MergeWorld } from "../../test/support/merge-world.ts";
 import { commitWorkspace } from "../work/workspaces/commit.ts";
 import { readRecord, writeRecord } from "../work/workspaces/record.ts";
+import { landingOf } from "./facts.ts";
+import { planMerge } from "./plan.ts";
 
 describe("a pass of the queue", () => {
   it("lands done tasks in order, each proven after its merge, into the run's own branch", async () => {
@@ -51,6 +53,95 @@ async function conflicting(): Promise<MergeWorld> {
 }
 
 describe("what does not land", () => {
+  it("says of one that waits for another that it waits, also in a plan", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "a.txt": "uno\n" });
+    await world.done("t.2", { "a.txt": "eins\n" });
+    await world.done("t.3", { "b.txt": "b\n" }, { depends_on: ["t.2"] });
+    const context = await world.context();
+    const planned = async () =>
+      (await planMerge(context, null)).map(
+        (one) => `${one.candidate.id} ${one.state} ${one.reason}`,
+      );
+    const waits = "t.3 queued waits for t.2, which has not landed";
+    expect(await planned()).toEqual(["t.1 queued undefined", "t.2 conflict a.txt", waits]);
+    await world.merge();
+    expect(world.landing("t.3")).toMatchObject({ state: "queued" });
+    const fact = await landingOf(world.store, { id: "t.3", state: "done" });
+    expect(fact?.text).toBe(
+      "done, not landed: in the queue for viv/night: it waits for t.2, which has not landed",
+    );
+  });
+
+  it("calls a branch landed that a person merged while it was being proven", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    world.git("branch", "viv/night");
+    const prove = `git -C ${world.repo} update-ref refs/heads/viv/night viv/t.1`;
+    await world.merge({ prove });
+    expect(world.landing("t.1")).toMatchObject({ state: "landed", reason: "merged meanwhile" });
+    expect(await world.ledger("landed")).toHaveLength(1);
+  });
+
+  it("merges anew what was held and proven when git has cleared its commit away", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    world.write(world.repo, { "a.txt": "dirty\n" });
+    await world.merge({ into: "main", prove: "true" });
+    const held = world.landing("t.1");
+    expect(held?.state).toBe("held");
+    for (const ref of world.git("for-each-ref", "--format=%(refname)", "refs/viv").split("\n")) {
+      world.git("update-ref", "-d", ref);
+    }
+    rmSync(join(world.run, "merge/.scratch"), { recursive: true });
+    world.git("worktree", "prune");
+    world.git("gc", "--quiet", "--prune=now");
+    expect(() => world.git("cat-file", "-e", held?.to ?? "")).toThrow();
+    world.write(world.repo, { "a.txt": "one\n" });
+    await world.merge({ into: "main", prove: "true" });
+    expect(world.landing("t.1")?.state).toBe("landed");
+    expect(world.file("main", "b.txt")).toBe("b");
+  });
+
+  it("names the command that frees a target from a worktree that is gone", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    world.git("checkout", "-q", "--detach");
+    world.git("worktree", "add", "-q", join(world.home, "gone"), "main");
+    rmSync(join(world.home, "gone"), { recursive: true });
+    await world.merge({ into: "main" });
+    const { state, command = "" } = world.landing("t.1") ?? {};
+    expect(state).toBe("held");
+    execFileSync("/bin/sh", ["-c", command]);
+    await world.merge({ into: "main" });
+    expect(world.landing("t.1")?.state).toBe("landed");
+  });
+
+  it.each([1, 3])("holds only the one whose files cannot be written (batch %i)", async (batch) => {
+    const world = await MergeWorld.begin({ ".gitattributes": "*.flt filter=bad\n" });
+    world.git("config", "filter.bad.clean", "cat");
+    world.git("config", "filter.bad.smudge", "grep -v POISON");
+    world.git("config", "filter.bad.required", "true");
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.done("t.2", { "p.flt": "POISON" });
+    await world.done("t.3", { "c.txt": "c\n" });
+    await world.merge({ prove: "true", batch });
+    expect(world.story.sort()).toEqual(["t.1 landed", "t.2 held", "t.3 landed"]);
+    expect(world.landing("t.2")?.reason).toMatch(/files cannot be written for a proof \(.*filter/);
+  });
+
+  it("calls a branch that was set back behind its beginning one without changes", async () => {
+    const world = await MergeWorld.begin();
+    world.write(world.repo, { "b.txt": "b\n" });
+    world.git("add", ".");
+    world.git("commit", "-qm", "second");
+    await world.done("t.1", {});
+    execFileSync("git", ["-C", world.workspace("t.1"), "reset", "-q", "--hard", "HEAD~1"]);
+    await world.merge();
+    expect(world.landing("t.1")?.state).toBe("no_changes");
+    expect(await world.ledger("landed")).toEqual([]);
+  });
+
   it("sends a conflict back with its files, hunks and what landed in between", async () => {
     const world = await conflicting();
     await world.merge();

@@ -49,7 +49,7 @@ async function mergeHere(
   const toForge = all.filter((one) => goesToForge(settings, one)).map(({ id }) => id);
   const tell = (landing: Landing) => context.onEvent?.({ kind: "landing", landing });
   if (toForge.length > 0) await context.openPullRequests?.(toForge, tell);
-  const candidates = all.filter(({ id }) => !toForge.includes(id));
+  const candidates = all.filter((one) => !goesToForge(settings, one));
   if (candidates.length === 0) return;
   await endLeftProof(context, scratchPath(store.folder, repository));
   const target = await findTarget(targetRequest(context, repository, candidates));

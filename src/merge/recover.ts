@@ -1,9 +1,11 @@
 import { isName } from "../base/names.ts";
 import { git } from "../platform/git/git.ts";
 import { inspect } from "../work/workspaces/inspect.ts";
+import { commitOf } from "../work/workspaces/worktree.ts";
 import { type Candidate, refsOf } from "./candidates.ts";
 import { land } from "./land.ts";
 import { type Landing, readLanding, tasksWithLanding } from "./landing.ts";
+import { isAncestor } from "./merge-commit.ts";
 import { keptBefore } from "./send-back.ts";
 import type { Session } from "./session.ts";
 
@@ -18,6 +20,9 @@ export async function recover(
 ): Promise<Candidate[]> {
   const merged = await mergedInto(session, candidates);
   const isOfAnother = commitsOfOthers(session);
+  // An attempt may have set its branch back: nothing of its own is in it.
+  const isBehind = ({ head, base }: Candidate) =>
+    isAncestor(head ?? base, base, { cwd: session.repository.path });
   const held: Candidate[] = [];
   const left: Candidate[] = [];
   for (const candidate of candidates) {
@@ -26,7 +31,10 @@ export async function recover(
     if (candidate.head === null) {
       await session.hold(candidate, `its branch ${candidate.branch} is gone`);
     } else if (candidate.head === candidate.base) await withoutCommits(session, candidate);
-    else if (merged.has(candidate.branch) && isOfAnother(candidate)) {
+    else if (
+      merged.has(candidate.branch) &&
+      (isOfAnother(candidate) || (await isBehind(candidate)))
+    ) {
       const at = `${session.target.branch} (${candidate.head.slice(0, 10)})`;
       session.tell(session.move(candidate, "empty", { reason: `its branch ends at ${at} itself` }));
     } else if (merged.has(candidate.branch)) {
@@ -116,33 +124,45 @@ function isProven({ state, from, to, proof }: Landing): boolean {
  * begins where the one before it ends. The others, whose target has moved, are returned.
  */
 async function resumeHeld(session: Session, held: readonly Candidate[]): Promise<Candidate[]> {
-  const left = new Map(held.map((one) => [one.id, one]));
+  const left = new Map(held.map((one) => [session.of(one).from, one]));
+  const isStale = new Set(held);
   for (;;) {
-    const unit = nextUnit(session, [...left.values()]);
-    if (unit.length === 0) break;
-    for (const { id } of unit) left.delete(id);
+    const unit = nextUnit(session, left);
+    if (unit.length === 0 || !(await isThere(session, unit))) break;
+    for (const one of unit) isStale.delete(one);
     await landHeld(session, unit);
     if (session.isStopped) break;
   }
-  for (const candidate of left.values()) {
+  for (const candidate of isStale) {
     session.move(candidate, "moved");
     await session.release(candidate.id);
   }
-  return [...left.values()];
+  return [...isStale];
 }
 
-/** Those that were proven together and begin at the top: only together they are proven. */
-function nextUnit(session: Session, held: readonly Candidate[]): Candidate[] {
+/**
+ * Those that were proven together and begin at the top: only together they are proven. `held` by the
+ * commits that they begin at; it loses those that were looked at.
+ */
+function nextUnit(session: Session, held: Map<string | undefined, Candidate>): Candidate[] {
   const unit: Candidate[] = [];
   let at = session.top.commit;
   for (;;) {
-    const next = held.find((one) => session.of(one).from === at && !unit.includes(one));
+    const next = held.get(at);
     if (next === undefined) return [];
+    held.delete(at);
     const { to = "", proof } = session.of(next);
     unit.push(next);
     if (proof?.commit === to) return unit;
     at = to;
   }
+}
+
+/** A person may have removed the ref that kept them, and git the commits. */
+async function isThere(session: Session, unit: readonly Candidate[]): Promise<boolean> {
+  const last = unit.at(-1);
+  const to = last && session.of(last).to;
+  return to !== undefined && (await commitOf(session.repository, to)) !== null;
 }
 
 async function landHeld(session: Session, unit: readonly Candidate[]): Promise<void> {

@@ -3,9 +3,11 @@ import { join } from "node:path";
 import { ifThere } from "../base/errno.ts";
 import { mkdirSync } from "../platform/files/beneath.ts";
 import { askGit } from "../platform/git/git.ts";
+import type { Repository } from "../work/workspaces/worktree.ts";
 import type { Candidate } from "./candidates.ts";
 import { folderOf, type Landing, readLanding } from "./landing.ts";
-import type { Session } from "./session.ts";
+import type { MergeContext } from "./session.ts";
+import type { Target } from "./target.ts";
 
 /**
  * A task that went back has the right of way: until it is done again or has failed, no other work
@@ -23,28 +25,30 @@ export function markReworked(run: string, task: string): void {
   writeFileSync(join(marksOf(run), task), "");
 }
 
-/** The task that comes first, and a file that both change. */
-export interface Before {
-  task: string;
-  file: string;
+interface Place {
+  context: Pick<MergeContext, "store" | "goAhead">;
+  repository: Repository;
+  target: Pick<Target, "branch">;
 }
 
 export class RightOfWay {
-  readonly #session: Pick<Session, "context" | "repository" | "target">;
+  readonly #place: Place;
   readonly #files = new Map<string, Promise<ReadonlySet<string>>>();
 
-  constructor(session: Pick<Session, "context" | "repository" | "target">) {
-    this.#session = session;
+  constructor(place: Place) {
+    this.#place = place;
   }
 
-  async before(candidate: Candidate): Promise<Before | null> {
-    if (this.#session.context.goAhead?.has(candidate.id)) return null;
+  /** Why the candidate has to wait. */
+  async waitsFor(candidate: Candidate): Promise<string | null> {
+    if (this.#place.context.goAhead?.has(candidate.id)) return null;
     for (const landing of await this.#reworked()) {
       if (landing.task === candidate.id) continue;
       const theirs = await this.#changed(landing.base, landing.head);
       const { base, head } = candidate;
       for (const file of await this.#changed(base, head ?? base)) {
-        if (theirs.has(file)) return { task: landing.task, file };
+        if (!theirs.has(file)) continue;
+        return `waits for the rework of ${landing.task}, which changes ${file} too`;
       }
     }
     return null;
@@ -52,7 +56,7 @@ export class RightOfWay {
 
   /** The landings of tasks that went back to come into this target, and are at work. */
   async #reworked(): Promise<Landing[]> {
-    const { context, repository, target } = this.#session;
+    const { context, repository, target } = this.#place;
     const { store } = context;
     const found: Landing[] = [];
     for (const task of ifThere(() => readdirSync(marksOf(store.folder))) ?? []) {
@@ -78,7 +82,7 @@ export class RightOfWay {
 
   async #diff(from: string, to: string): Promise<ReadonlySet<string>> {
     const question = ["diff-tree", "-r", "-z", "--name-only", "--no-renames", from, to];
-    const { stdout } = await askGit(question, { cwd: this.#session.repository.path });
+    const { stdout } = await askGit(question, { cwd: this.#place.repository.path });
     return new Set(stdout.toString().split("\0").filter(Boolean));
   }
 }

@@ -100,7 +100,7 @@ export function scratchPath(run: string, { gitDir }: Repository): string {
 }
 
 const LEFT_BY_KILLED = [
-  ...["index.lock", "HEAD.lock", "rebase-merge", "rebase-apply"],
+  ...["rebase-merge", "rebase-apply"],
   ...["CHERRY_PICK_HEAD", "MERGE_HEAD", "REVERT_HEAD", "AUTO_MERGE"],
 ];
 

@@ -1,12 +1,11 @@
 import { isVivError, VivError } from "../base/errors.ts";
-import { isName } from "../base/names.ts";
 import { quoted } from "../base/text.ts";
 import { askGit, git } from "../platform/git/git.ts";
 import type { ReadyRoute } from "../work/attempt.ts";
 import { identity } from "../work/workspaces/commit.ts";
 import { branchOf } from "../work/workspaces/record.ts";
 import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
-import { branchOfTask, type Candidate } from "./candidates.ts";
+import { type Candidate, waitsFor } from "./candidates.ts";
 import { checkoutsOf, fastForward, forwardCommand, type Obstacle } from "./checkouts.ts";
 import type { MergeSettings } from "./config.ts";
 import { type Landing, writeLanding } from "./landing.ts";
@@ -16,7 +15,7 @@ import { RightOfWay } from "./right-of-way.ts";
 import { Scratch } from "./scratch.ts";
 import type { SentBack } from "./send-back.ts";
 import type { Target } from "./target.ts";
-import { advance, isSettled, type LandingEvent } from "./transitions.ts";
+import { advance, type LandingEvent } from "./transitions.ts";
 
 /** What the queue needs of its surroundings. */
 export interface MergeContext extends ProofHost {
@@ -79,6 +78,7 @@ export class Session {
   readonly #landings = new Map<string, Landing>();
   readonly #before = new Map<string, Landing | null>();
   readonly #held = new Set<Candidate>();
+  #recorded: Set<string> | null = null;
 
   private constructor(
     given: Pick<Session, "context" | "repository" | "target" | "scratch" | "signs" | "identity">,
@@ -221,17 +221,22 @@ export class Session {
     if (isNew || !(await this.#isRecorded(candidate.id, to))) {
       const line = { task: candidate.id, commit: to, target, repository, strategy };
       await store.append({ event: "landed", ...line, proof: proof ?? null });
+      this.#recorded?.add(`${candidate.id} ${to}`);
     }
     const landing = this.move(candidate, event, { from, to, proof, reason });
     if (this.#before.get(candidate.id)?.state === "held") await this.release(candidate.id);
     this.tell(landing);
   }
 
+  /** The ledger is long, and many may be found landed: it is read once. Only this queue adds to it. */
   async #isRecorded(task: string, commit: string): Promise<boolean> {
-    for await (const line of this.context.store.ledger({ task })) {
-      if (line.event === "landed" && line.commit === commit) return true;
+    if (this.#recorded === null) {
+      this.#recorded = new Set();
+      for await (const { event, task: one, commit: to } of this.context.store.ledger()) {
+        if (event === "landed") this.#recorded.add(`${one} ${to}`);
+      }
     }
-    return false;
+    return this.#recorded.has(`${task} ${commit}`);
   }
 
   /** A commit that waits is referenced, so that git does not clear it away. */
@@ -247,26 +252,15 @@ export class Session {
     await git(["update-ref", "-d", this.#refOf(id)], { cwd: this.repository.path });
   }
 
-  /** Why the candidate is not its turn yet. */
+  /** Why the candidate has to wait; see waitsFor. */
   async waitsFor(candidate: Candidate, merged: readonly Step[]): Promise<string | null> {
-    const dependency = await this.#missing(candidate, merged);
+    const isBefore = (id: string) =>
+      this.chain.has(id) || merged.some((step) => step.candidate.id === id);
+    const known = (id: string) => this.#landings.get(id);
+    const { store } = this.context;
+    const dependency = await waitsFor(store, this.repository, candidate, isBefore, known);
     if (dependency !== null) return `waits for ${dependency}, which has not landed`;
-    const before = await this.rightOfWay.before(candidate);
-    if (before === null) return null;
-    return `waits for the rework of ${before.task}, which changes ${before.file} too`;
-  }
-
-  /** A dependency whose work is not in the target yet. */
-  async #missing(candidate: Candidate, merged: readonly Step[]): Promise<string | null> {
-    for (const id of candidate.dependsOn) {
-      if (this.chain.has(id) || merged.some((step) => step.candidate.id === id)) continue;
-      const branch = isName(id) ? branchOfTask(this.context.store, id) : null;
-      if (branch === null || branch.repository !== candidate.repository) continue;
-      const landing = this.#landings.get(id) ?? branch.landing;
-      if (landing !== null && isSettled(landing.state)) continue;
-      if ((await commitOf(this.repository, `refs/heads/${branch.branch}`)) !== null) return id;
-    }
-    return null;
+    return this.rightOfWay.waitsFor(candidate);
   }
 
   /** Whether a branch has this commit. */

@@ -93,7 +93,12 @@ async function mergeOne(
     session.move(candidate, "merged");
     return { candidate, from: onto, to: merged.commit, tree: merged.tree };
   }
-  if (merged.kind === "empty") {
+  const isThere = merged.kind === "empty" && head !== null && last === undefined;
+  if (isThere && (await session.isIn(head, session.target.branch))) {
+    // A person was faster, or it came with another's branch.
+    session.move(candidate, "interrupted");
+    await session.finish(candidate, "found", { to: head, reason: "merged meanwhile" });
+  } else if (merged.kind === "empty") {
     const reason = `${session.target.branch} has its changes already`;
     session.tell(session.move(candidate, "empty", { reason }));
   } else if (merged.kind === "held") {
@@ -156,7 +161,8 @@ async function proveAndLand(session: Session, steps: readonly Step[]): Promise<C
     session.provenTips.set(last.to, null);
     return landIfDone(session, steps, proof);
   }
-  if (verdict.kind === "red" && steps.length > 1) {
+  const isOfAny = verdict.kind === "red" || (verdict.kind === "held" && verdict.isOfAny);
+  if (isOfAny && steps.length > 1) {
     for (const { candidate } of steps) session.move(candidate, "split");
     const half = Math.ceil(steps.length / 2);
     const candidates = steps.map(({ candidate }) => candidate);
@@ -227,7 +233,7 @@ async function whyTargetIsRed(session: Session, { candidate, from }: Step): Prom
   const known = session.provenTips.get(from);
   if (known !== undefined) return known;
   const log = context.host.artifacts.targetLogOf(candidate.id);
-  await scratch.become(from);
+  if ((await whyNoFiles(session, from)) !== null) return null;
   scratch.use();
   const head = `${target.branch} without ${candidate.branch}: ${from}`;
   const request = { candidate, route, commands: [prove], timeoutMs, path: scratch.path, head, log };
@@ -274,8 +280,16 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
   const last = steps.at(-1)?.candidate as Candidate;
   let verdict: MergeProof = { kind: "green" };
   for (const run of runs) {
-    await scratch.become(commit);
+    const reason = await whyNoFiles(session, commit);
     scratch.use();
+    if (reason !== null) {
+      const isOfAny = true; // of the batch
+      return {
+        verdict: { kind: "held", reason, isOfAny },
+        of: run.candidate,
+        proof: proofAt(null),
+      };
+    }
     const head = `${run.candidate.branch} merged into ${target.branch}: ${commit}`;
     const own = host.artifacts.mergeLogOf(run.candidate.id);
     verdict = await proveMerge(context, { ...run, path: scratch.path, head, log: own });
@@ -283,6 +297,18 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
     if (verdict.kind !== "green") return { verdict, of: run.candidate, proof: proofAt(own) };
   }
   return { verdict, of: last, proof: proofAt(log) };
+}
+
+/** A filter of the repository may fail on a file, or the disk may not take its name. */
+async function whyNoFiles({ scratch }: Session, commit: string): Promise<string | null> {
+  try {
+    await scratch.become(commit);
+    return null;
+  } catch (error) {
+    if (!isVivError(error, "INVALID") || isMachineError(error)) throw error;
+    const said = /^error: (.*)$/m.exec(String(error.details.stderr))?.[1] ?? error.message;
+    return `its files cannot be written for a proof (${said.replace(/\.$/, "")})`;
+  }
 }
 
 /** The command that has proven the task; without one, the one that would. */

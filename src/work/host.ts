@@ -63,7 +63,7 @@ export interface WorkerHost extends RouteHost {
   /** Before an attempt begins in a workspace. */
   prepareWorkspace(request: PrepareRequest): Promise<Prepared>;
   workspaceUse(): Promise<WorkspaceUse>;
-  commitWorkspace(path: string, message: string): Promise<string | null>;
+  commitWorkspace(path: string, message: string, how?: { isOver: boolean }): Promise<string | null>;
   /** Files of a workspace in which conflict markers are left. */
   unresolvedIn?(path: string): Promise<readonly string[]>;
   /** Where the branch of a task begins; without it, at the route's base. */

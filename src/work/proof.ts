@@ -49,7 +49,7 @@ export async function prove(
   }
   if (branch !== undefined && workspace !== null) {
     const message = `${claim.task.task_type}: ${id}`;
-    await retry.untilDone(() => host.commitWorkspace(workspace, message));
+    await retry.untilDone(() => host.commitWorkspace(workspace, message, { isOver: true }));
   }
   if (!hasProof) return ending.done(note);
   const content = branch === undefined ? null : await host.worktreeContent?.(id);

@@ -457,6 +457,44 @@ describe("committing", () => {
     expect(await commitWorkspace(path, "m")).not.toBeNull();
   });
 
+  test("a lock that an attempt left stops neither its commit nor the next attempt", async () => {
+    const { repository, ask } = newWorld();
+    const { path } = await open(ask());
+    write(join(path, "a"), "");
+    const locks = [".git/worktrees/t1/index.lock", ".git/refs/heads/viv/t1.lock"];
+    for (const lock of locks) {
+      write(join(path, "a"), lock);
+      writeFileSync(join(repository, lock), "");
+      expect(await commitWorkspace(path, "m", { isOver: true })).not.toBeNull();
+    }
+    writeFileSync(join(repository, ".git/worktrees/t1/index.lock"), "");
+    await open(ask());
+    userGit(path, "add", ".");
+    write(join(path, "a"), "not ours");
+    writeFileSync(join(repository, ".git/packed-refs.lock"), "");
+    writeFileSync(join(repository, ".git/worktrees/t1/index.lock"), "");
+    expect(await commitWorkspace(path, "m", { isOver: true })).not.toBeNull();
+    expect(existsSync(join(repository, ".git/packed-refs.lock"))).toBe(true);
+  });
+
+  test("though a git gc has just cleared away what was to be committed", async () => {
+    const { repository, folder, ask } = newWorld();
+    const { path } = await open(ask());
+    write(join(path, "a"), "new");
+    // As `git gc --prune=now`, which looked for what is in use a moment before.
+    useGit(
+      folder,
+      `case "$*" in *commit-tree*) if mkdir '${folder}/once' 2>/dev/null; then
+         for object in $("$git" hash-object '${path}/a') $(echo "$*" | sed 's/.*commit-tree //; s/ .*//'); do
+           find '${repository}/.git/objects' -type f -name "$(echo $object | cut -c3-)" -delete
+         done
+       fi;; esac
+       exec "$git" "$@"`,
+    );
+    const commit = await commitWorkspace(path, "m");
+    expect(userGit(path, "show", `${commit}:a`)).toBe("new");
+  });
+
   test("after another git has let go of the index", async () => {
     const { repository, folder, ask } = newWorld();
     const { path } = await open(ask());

@@ -156,12 +156,16 @@ function gitError(args: readonly string[], answer: GitAnswer): VivError {
   if (lock !== undefined) {
     return new VivError(
       "LOCKED",
-      `git ${args[0]} finds ${lock} in its way; if no git is running there any more, remove that file and try again.`,
+      `git ${verbOf(args)} finds ${lock} in its way; if no git is running there any more, remove that file and try again.`,
       { ...details, lock },
     );
   }
   const code = TROUBLES.find(([pattern]) => pattern.test(answer.stderr))?.[1] ?? "INVALID";
-  return new VivError(code, `git ${args[0]} failed: ${said}.`, details);
+  return new VivError(code, `git ${verbOf(args)} failed: ${said}.`, details);
+}
+
+function verbOf(args: readonly string[]): string | undefined {
+  return args.find((arg, i) => arg !== "-c" && args[i - 1] !== "-c");
 }
 
 /** The last complaint; what comes after it is advice, over many lines. */

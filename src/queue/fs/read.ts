@@ -43,7 +43,8 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
   const stats = statIfThere(place.path);
   const { state, worker } = place;
   const { task, reason } = readTaskAt(run, place.path, id);
-  const history = readHistory(run, id);
+  const recorded = readHistory(run, id);
+  let history = recorded.length > 0 ? recorded : null;
   return {
     id,
     type: task?.task_type ?? null,
@@ -51,7 +52,11 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     cancelled: state === "failed" && isCancelled(run, id) ? true : undefined,
     task,
     since: stats ? changedAt(stats) : nowIso(run),
-    history: history.length > 0 ? history : attemptsFromLedger(run, id),
+    /** Read from the ledger only when asked for: that is long, and many tasks are shown for their state. */
+    get history() {
+      history ??= attemptsFromLedger(run, id);
+      return history;
+    },
     worker,
     token: worker && stats ? tokenOf(stats) : undefined,
     process: worker ? processOf(run, id) : undefined,

@@ -1,18 +1,44 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { VivError } from "../../base/errors.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
+import { removeSync } from "../../platform/files/beneath.ts";
 import { askGit, type GitPlace, git, gitBytes } from "../../platform/git/git.ts";
 import { trackedBelow } from "./bring.ts";
 import { broughtTo, excludeLine } from "./ready-state.ts";
 import { invalid, readRecord } from "./record.ts";
-import { adminOf, findRepository, placeOf } from "./worktree.ts";
+import { adminOf, findRepository, LOCKS_OF_WORKTREE, placeOf } from "./worktree.ts";
 
 /**
  * Commits all changes in a worktree on its branch. Returns the commit, or null when there is
  * nothing to commit (also for a plain folder). What git ignores, what was copied or linked into the
- * workspace, and repositories within it are left out. No hook is run.
+ * workspace, and repositories within it are left out. No hook is run. `isOver`: all processes of the
+ * attempt have ended, so a lock that stays is one of a git that was killed.
  */
-export async function commitWorkspace(path: string, message: string): Promise<string | null> {
+export async function commitWorkspace(
+  path: string,
+  message: string,
+  { isOver }: { isOver: boolean } = { isOver: false },
+): Promise<string | null> {
+  try {
+    return await commitNow(path, message);
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    const { lock, stderr } = error.details;
+    const isFree = isOver && lock !== undefined && (await removeOwnLock(path, String(lock)));
+    if (!isFree && !LOST.test(String(stderr))) throw error;
+    return commitNow(path, message, { isAnew: !isFree });
+  }
+}
+
+/** A `git gc --prune=now` takes what no commit refers to yet. */
+const LOST = /not a valid object|invalid object|bad (tree )?object|unable to read/i;
+
+/** `isAnew`: the files that are not in the last commit are written into the repository once more. */
+async function commitNow(
+  path: string,
+  message: string,
+  { isAnew }: { isAnew: boolean } = { isAnew: false },
+): Promise<string | null> {
   const record = readRecord(dirname(path), basename(path));
   if (record?.kind === "dir") return null;
   if (record === null) throw invalid(path, `${path} is not a workspace.`);
@@ -28,6 +54,7 @@ export async function commitWorkspace(path: string, message: string): Promise<st
   mustBeAtRest(admin, path);
   await mustBeOn(record.branch, place);
 
+  if (isAnew) await git(["read-tree", "-m", "HEAD"], place);
   await stage(place);
   const tree = await git(["write-tree"], place);
   const head = await git(["rev-parse", "--verify", "HEAD^{commit}"], place);
@@ -40,6 +67,21 @@ export async function commitWorkspace(path: string, message: string): Promise<st
   const move = ["-m", "commit: viv", `refs/heads/${record.branch}`, commit, head];
   await git(["update-ref", ...move], { ...place, env });
   return commit;
+}
+
+/** Not one of the repository, which others may hold. */
+async function removeOwnLock(path: string, lock: string): Promise<boolean> {
+  const record = readRecord(dirname(path), basename(path));
+  if (record?.kind !== "worktree") return false;
+  const repository = await findRepository(record.repository);
+  const admin = adminOf(repository, path) ?? "";
+  const own = [
+    ...LOCKS_OF_WORKTREE.map((name) => join(admin, name)),
+    join(repository.gitDir, `refs/heads/${record.branch}.lock`),
+  ];
+  if (!own.includes(lock)) return false;
+  removeSync(lock);
+  return true;
 }
 
 const UNFINISHED = {

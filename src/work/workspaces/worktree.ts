@@ -88,8 +88,15 @@ export async function forget(repository: Repository, path: string): Promise<void
   await git(["worktree", "remove", "--force", "--force", path], { cwd: repository.path });
 }
 
-/** Restores the folder's `.git` file, which an attempt may have changed or removed. */
+/** What a git that was killed may leave there: every later one would refuse to work. */
+export const LOCKS_OF_WORKTREE = ["index.lock", "HEAD.lock"];
+
+/**
+ * Restores the folder's `.git` file, which an attempt may have changed or removed, and takes away the
+ * locks that it left. For a worktree in which nothing works now.
+ */
 export function restorePointer(admin: string, path: string): void {
+  for (const lock of LOCKS_OF_WORKTREE) rmSync(join(admin, lock), { force: true });
   const pointer = join(path, ".git");
   const stats = lstatSync(pointer, { throwIfNoEntry: false });
   if (stats?.isDirectory()) {
