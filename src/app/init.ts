@@ -8,12 +8,15 @@ import { plain } from "../operation/term.ts";
 import { commands as queueCommands } from "../queue/cli/maintenance.ts";
 import { lookAround } from "./templates/look-around.ts";
 import {
+  assertRepository,
   ENGINE_CHOICES,
   initTemplate,
   SCRIPT,
   TEMPLATE_NAMES,
+  type TemplateName,
   templateInput,
 } from "./templates/operations.ts";
+import { begunIn } from "./templates/write-plan.ts";
 
 const runInit = queueCommands.init;
 
@@ -64,7 +67,9 @@ const templateCommand: Command = {
 async function ask(input: Values, io: Io): Promise<Values> {
   const { stdin } = io as { stdin: { isTTY?: boolean } };
   if (input.yes || stdin.isTTY !== true || io.stdout.isTTY !== true) return input;
-  const { agents, test } = await lookAround(io.cwd, io.env);
+  const { agents, test, git } = await lookAround(io.cwd, io.env);
+  if (begunIn(io.cwd) !== null) return input; // what was answered then counts
+  assertRepository(input.template as TemplateName, git, io.cwd);
   const questions = new Questions(io);
   const answers = { ...input };
   try {

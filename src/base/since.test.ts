@@ -12,6 +12,10 @@ test.each([
   ["now", "2026-11-15T08:00:00.000Z"],
 ])("since %j is %s", (text, at) => expect(parseSince(text, NOW)).toBe(at));
 
+test.each(["+1h", "2026-11-16", "2026-11-15T08:00:01Z"])("since %j is refused: not yet", (text) =>
+  expect(() => parseSince(text, NOW)).toThrow("lies in the future"),
+);
+
 /** In the zone of the machine that tests run on. */
 const localTime = (iso: string) => new Date(iso).toTimeString().slice(0, 5);
 

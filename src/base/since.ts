@@ -17,11 +17,13 @@ export function parseSince(text: string, now: number): string {
   if (hour !== undefined) return lastAt(Number(hour), Number(minute), now);
   const time = /^\d{4}-\d{2}-\d{2}$/.test(trimmed) ? `${trimmed}T00:00:00Z` : trimmed;
   try {
-    return parseTime(time, now, "--since");
+    const at = parseTime(time, now, "--since");
+    if (Date.parse(at) <= now) return at;
   } catch (cause) {
     const message = `--since ${JSON.stringify(text)} is not a time; write 2h, 7d, 22:00, 2026-11-15 or 2026-11-15T08:00:00Z.`;
     throw new VivError("INVALID", message, {}, { cause });
   }
+  throw new VivError("INVALID", `--since ${JSON.stringify(text)} lies in the future.`);
 }
 
 /** In the zone of this machine: a person types what the clock on the wall shows. */

@@ -50,8 +50,9 @@ export const why = defineRunOperation({
 
 function routeFact({ here: { config }, store }: RunContext, type: string): RouteFact {
   if (!config || config.section(routesSection).size === 0) return { kind: "none" };
-  if (routeFor(config, type) === undefined) return { kind: "missing", file: config.file };
-  return { kind: "routed", asked: store.reservedTypes.includes(type) };
+  const route = routeFor(config, type);
+  if (route === undefined) return { kind: "missing", file: config.file };
+  return { kind: "routed", name: route.type, asked: store.reservedTypes.includes(type) };
 }
 
 /** The gate is read only where an engine is used. */

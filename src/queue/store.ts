@@ -314,8 +314,8 @@ export interface RegisterOptions {
  */
 export interface Registration {
   readonly worker: string;
-  /** The note of the next heartbeat. */
-  note(text: string): void;
+  /** The note of the next heartbeat; `atOnce`: which is written now. */
+  note(text: string, when?: { atOnce?: boolean }): void;
   /** It takes other types from now on; null: any. */
   take(types: readonly string[] | null): void;
   release(): Promise<void>;

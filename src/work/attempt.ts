@@ -328,7 +328,7 @@ export class Attempt {
 }
 
 function unwritten(error: Unrecorded): Unrecorded {
-  const message = `it ran, but its result could not be written: ${error.message} It stays claimed until it is reaped, and is begun anew then.`;
+  const message = `it ran, but its result could not be written: ${error.message.replace(/\.$/, "")}; it stays claimed until it is reaped, and is begun anew then.`;
   return new Unrecorded(error.code, message, {}, { cause: error.cause });
 }
 

@@ -1,30 +1,37 @@
 import type { Store } from "../queue/store.ts";
 import type { HeldBack } from "./held-back.ts";
+import type { Reload } from "./reload.ts";
 
-/** Tasks that `--drain` did not wait for: their set-up keeps failing, or no room is left. */
+/** Tasks that `--drain` did not wait for: their route is held back. */
 export interface LeftBehind {
   tasks: number;
   /** Each once. */
   reasons: string[];
 }
 
+interface Holds {
+  types?: readonly string[] | null;
+  /** A set-up that keeps failing, no room for a workspace. */
+  spaces?: HeldBack | null;
+  /** An edit of viv.toml that would fail every task. */
+  reload?: Pick<Reload, "heldBack" | "isAny">;
+}
+
 /** Null when there are none. */
 export async function leftBehind(
   store: Store,
-  types: readonly string[] | null,
-  held: HeldBack | null,
+  { types, spaces, reload }: Holds,
 ): Promise<LeftBehind | null> {
-  if (held === null) return null;
-  await held.refresh();
-  if (!held.isAny) return null;
+  await spaces?.refresh();
+  if (!spaces?.isAny && !reload?.isAny) return null;
   const reasons = new Set<string>();
   let tasks = 0;
   const wanted = { states: ["pending", "waiting"] as const, types: types ?? undefined };
   for await (const { type } of store.list(wanted)) {
-    const hold = type === null ? null : held.of(type);
+    const hold = type === null ? null : (reload?.heldBack(type) ?? spaces?.of(type)?.text ?? null);
     if (hold === null) continue;
     tasks++;
-    reasons.add(hold.text);
+    reasons.add(hold);
   }
   return tasks === 0 ? null : { tasks, reasons: [...reasons] };
 }

@@ -39,6 +39,7 @@ const worker = (more: object = {}) => ({
   heartbeatAge: 5,
   process: "alive" as const,
   claims: [],
+  note: "",
   ...more,
 });
 
@@ -240,8 +241,8 @@ describe("why it is not moving", () => {
 
   test("the command is that of the route; a missing route is named", () => {
     const command = (route: RouteFact) => explain(facts({ route })).at(-1)?.command;
-    expect(command({ kind: "routed", asked: false })).toBe("viv work");
-    expect(command({ kind: "routed", asked: true })).toBe("viv work --types t");
+    expect(command({ kind: "routed", name: "t", asked: false })).toBe("viv work");
+    expect(command({ kind: "routed", name: "t", asked: true })).toBe("viv work --types t");
     expect(command({ kind: "none" })).toBe("viv work --handler COMMAND --types t");
     const route: RouteFact = { kind: "missing", file: "/a/viv.toml" };
     expect(explain(facts({ route }))).toMatchObject([

@@ -9,6 +9,7 @@ import { pauseLine } from "../queue/pause-line.ts";
 import { wordOf } from "../queue/states.ts";
 import type { DependencyFact, Pause, Store, TaskView, WorkerView } from "../queue/store.ts";
 import type { HeldType } from "./held-back.ts";
+import { holdIn } from "./remark.ts";
 
 /** Why a task is not moving: every reason, in the order in which they would have to go away. */
 export interface Reason {
@@ -39,6 +40,7 @@ export const REASON_CODES = [
   "resting",
   "choked",
   "free",
+  "route_held",
   "no_route",
   "no_worker",
   "queued",
@@ -79,8 +81,8 @@ export interface Held {
 
 /** Where `viv work` would find its handler. */
 export type RouteFact =
-  /** In viv.toml; `asked`: only with the type in `--types`. */
-  | { kind: "routed"; asked: boolean }
+  /** In viv.toml, as this `[handlers.NAME]`; `asked`: only with the type in `--types`. */
+  | { kind: "routed"; name: string; asked: boolean }
   /** This viv.toml has routes, and none for the type. */
   | { kind: "missing"; file: string }
   /** No routes at all: workers are started with `--handler`. */
@@ -169,7 +171,7 @@ export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   cycle: readonly string[] | null;
   workers: readonly Pick<
     WorkerView,
-    "name" | "alive" | "types" | "heartbeatAge" | "process" | "claims"
+    "name" | "alive" | "types" | "heartbeatAge" | "process" | "claims" | "note"
   >[];
   account?: AccountState | null;
   budget?: ReturnType<NonNullable<Held["budgetOf"]>>;
@@ -372,11 +374,18 @@ function queueReasons(facts: WhyFacts): Reason[] {
   const alive = facts.workers.filter((worker) => worker.alive);
   const takers = new Set(mayTry(facts.workers, type, facts.history));
   const seen = facts.workers.filter((worker) => takers.has(worker.name));
-  const working = seen.filter((worker) => !isOnlyHeartbeat(worker)).map(({ name }) => name);
-  if (working.length > 0) {
-    return [reason("queued", `it is in the queue; ${working.join(", ")} will take it in turn`)];
-  }
+  const working = seen.filter((worker) => !isOnlyHeartbeat(worker));
   const found = facts.route ?? { kind: "none" };
+  if (working.length > 0) {
+    const holds = working.map(({ note }) =>
+      found.kind === "routed"
+        ? holdIn(note, found.name)
+        : (holdIn(note, type) ?? holdIn(note, "default")),
+    );
+    const names = working.filter((_, i) => holds[i] === null).map(({ name }) => name);
+    if (names.length === 0) return [reason("route_held", holds[0] ?? "", "viv config check")];
+    return [reason("queued", `it is in the queue; ${names.join(", ")} will take it in turn`)];
+  }
   const reasons: Reason[] = [];
   if (found.kind === "missing") {
     const tables = isTypeName(type)

@@ -11,6 +11,7 @@ import { Attempt, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
 import { isDrained } from "./drained.ts";
 import type { AttemptEnd } from "./ending.ts";
 import type { WorkerHost } from "./host.ts";
+import { heartbeatNote } from "./remark.ts";
 
 /**
  * A worker claims tasks and runs an attempt for each, up to `concurrency` at a time. Modes:
@@ -156,8 +157,9 @@ export class Worker {
 
   /** A sentence that the heartbeats carry until it is taken back with "". */
   remark(text: string): void {
+    if (text === this.#remark) return;
     this.#remark = text;
-    this.#noteTasks();
+    this.#noteTasks({ atOnce: true });
   }
 
   stop(): void {
@@ -339,12 +341,12 @@ export class Worker {
   }
 
   /** The next heartbeats name the tasks at hand, as swarm-lib's do. */
-  #noteTasks(): void {
+  #noteTasks(when: { atOnce?: boolean } = {}): void {
     const claims = [...this.#running.values()].map(({ claim }) => claim);
     for (const registration of this.#registrations) {
       const own = claims.filter(({ worker }) => worker === registration.worker);
       const tasks = own.map(({ task }) => task.task_id).join(" ");
-      registration.note([tasks, this.#remark].filter(Boolean).join(" · "));
+      registration.note(heartbeatNote(this.#remark, tasks), when);
     }
   }
 

@@ -127,6 +127,14 @@ describe("viv config show", () => {
     expect(await ok(["config", "show", "crew"], around())).toMatch(/^crew\.moss\.def +moss\.org/);
     const run = await ok(["config", "show", "run", "--run", "/x"], around());
     expect(run).toMatch(/^run +\/x +--run\n$/);
+    for (const [key, hint] of [
+      ["limits.reviw", "did you mean limits.review?"],
+      ["nope", "see: viv config show"],
+    ] as const) {
+      const { status, stderr } = await cli(["config", "show", key], around());
+      expect([status, stderr]).toEqual([2, `viv: there is no setting "${key}"; ${hint}\n`]);
+    }
+    expect(await ok(["config", "show", "notify"], around())).toBe("nothing is set here\n");
     mkdirSync(join(home, "sub/.git"), { recursive: true });
     const empty = { ...around(), cwd: join(home, "sub"), env: {} };
     expect(await ok(["config", "show"], empty)).toBe("nothing is set here\n");

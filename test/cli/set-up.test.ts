@@ -163,8 +163,8 @@ describe("viv enqueue", () => {
 });
 
 describe("a worker follows viv.toml", () => {
-  const start = async () => {
-    const worker = new Running(["work", "--worker", "w", "--heartbeat-interval", "0.1"], around());
+  const start = async (...flags: string[]) => {
+    const worker = new Running(["work", "--worker", "w", ...flags], around());
     await worker.says("waits for work");
     return worker;
   };
@@ -207,8 +207,45 @@ describe("a worker follows viv.toml", () => {
     await enqueue("c.1", "c");
     await worker.says("c.1 done");
     expect(await stateOf("a.1")).toBe("pending");
+    // Told where people look, at once: not with the next heartbeat.
+    const hold = expect.stringMatching(/^\[handlers\.a\] is held back: there is no program/);
+    const { reasons } = await json<{ reasons: object[] }>(["why", "a.1"], around());
+    expect(reasons).toEqual([{ code: "route_held", text: hold, command: "viv config check" }]);
+    const needs = async () =>
+      (await json<{ needs_you: { kind: string }[] }>(["report"], around())).needs_you;
+    expect(await needs()).toEqual([
+      expect.objectContaining({ kind: "config", subject: "w", text: hold }),
+    ]);
     script("later.sh", "true");
     await worker.says("a.1 done");
+    await until("the report is as before", async () => (await needs()).length === 0);
+  });
+
+  it("tells a bad edit in the report, too", async () => {
+    script("h.sh", "true");
+    config('[handlers.a]\nhandler = "./h.sh"\n');
+    const worker = await start();
+    config('[handlers.a]\nhandlr = "./h.sh"\n');
+    await worker.says("last good");
+    const inside = { ...around(), cwd: join(home, "run") };
+    const { stdout } = await cli(["report"], inside);
+    expect(stdout).toMatch(
+      /config +w +the last good viv\.toml counts: .*viv\.toml:3: unknown key "handlr".* viv config check/,
+    );
+  });
+
+  it("a drained worker does not end well when an edit holds tasks back", async () => {
+    script("h.sh", `until [ -e ${home}/go ]; do sleep 0.05; done`);
+    config('[handlers.a]\nhandler = "./h.sh"\n');
+    await enqueue("a.1", "a");
+    const worker = new Running(["work", "--worker", "w", "--drain"], around());
+    await worker.says("a.1 (a) begins");
+    config('[handlers.a]\nhandler = "./gone.sh"\n');
+    await worker.says("viv.toml was read anew");
+    await enqueue("a.2", "a");
+    writeFileSync(join(home, "go"), "");
+    expect((await worker.end()).status).toBe(1);
+    expect(worker.stdout).toMatch(/1 task left behind:\n.*\[handlers\.a\] is held back/);
   });
 
   it("lets a running attempt keep its settings", async () => {

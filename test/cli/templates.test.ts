@@ -129,6 +129,36 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"ok","sessi
     expect(read("viv.toml")).toContain('done_when = "make check"');
   });
 
+  it("keeps the set-up of the repository with a proof of one's own", () => {
+    repository();
+    writeFileSync(join(folder, "package-lock.json"), "{}");
+    init("fleet", "--yes", "--done-when", "npm run check");
+    expect(read("viv.toml")).toMatch(/^setup = "npm ci"/m);
+    expect(read("viv.toml")).toMatch(/^done_when = "npm run check" +# the proof$/m);
+  });
+
+  it("a chain outside of git takes the proof that is given", () => {
+    init("chain", "--yes", "--done-when", "make check");
+    expect(read("viv.toml")).toContain('done_when = "make check"');
+  });
+
+  it("keeps bytecode out of the branches where git does not ignore it", () => {
+    repository();
+    writeFileSync(join(folder, "app.py"), "");
+    git("add", "app.py");
+    git("commit", "-q", "-m", "python");
+    const { stdout } = init(
+      "fleet",
+      "--yes",
+      "--done-when",
+      "test -s NOTES.md && python3 -c 'import app'",
+    );
+    expect(paste(stdout)).toMatchObject({ status: 0 });
+    expect(git("ls-tree", "-r", "--name-only", "viv/fleet").trim().split("\n")).toEqual([
+      ...["NOTES.md", "app.py", "package.json"],
+    ]);
+  });
+
   it("names the schema by its path where the package is installed", () => {
     repository();
     mkdirSync(join(folder, "node_modules/vivarium/dist"), { recursive: true });
@@ -211,6 +241,12 @@ fs.linkSync = (...args) => { if (--n === 0) process.kill(process.pid, "SIGKILL")
 });
 
 describe.skipIf(noTerminal)("on a terminal", () => {
+  it("asks nothing where no answer would help", () => {
+    const said = terminal("viv init --template fleet", 80, { cwd: folder, env, input: "\n\n" });
+    expect(said).toContain("is no git repository");
+    expect(said).not.toContain("Agent (");
+  });
+
   it("asks for the agent and the proof, with defaults", () => {
     repository();
     const said = terminal("viv init --template fleet", 80, {

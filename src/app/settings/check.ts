@@ -45,7 +45,8 @@ export async function checkConfig(
 
 /** The lines of a refusal, `file:line: message` each. */
 export function mistakesIn(message: string, file: string): Finding[] {
-  return message.split("\n").map((text) => {
+  // Two sections may read one table, and say the same of it.
+  return [...new Set(message.split("\n"))].map((text) => {
     const [, line, rest] = /^:(\d+)(?::\d+)?: (.*)$/s.exec(text.replace(file, "")) ?? [];
     return line === undefined
       ? { severity: "mistake", line: null, message: text }

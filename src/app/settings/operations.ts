@@ -1,10 +1,12 @@
 import { basename, resolve } from "node:path";
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
+import { suggest } from "../../base/names.ts";
 import { text } from "../../operation/fields.ts";
 import { defineOperation, definePort, type Here, runPlacePort } from "../../operation/operation.ts";
 import { routeHostPort } from "../../work/host.ts";
 import { type CheckedConfig, checkConfig, type Finding, mistakesIn, warning } from "./check.ts";
+import { knownKeys } from "./known-keys.ts";
 import { type Setting, settingsIn } from "./show.ts";
 
 export interface ConfigFiles {
@@ -100,9 +102,20 @@ export const configShow = defineOperation({
         return value ? [{ key: name, value, from: "environment" }] : [];
       }),
     ];
-    return { file, settings: settings.filter((setting) => setting.key.startsWith(key)) };
+    const asked = settings.filter((setting) => setting.key.startsWith(key));
+    if (asked.length === 0 && file !== null) assertKey(key, settings);
+    return { file, settings: asked };
   },
 });
+
+/** A key that is known may be without a value; another one is a slip. */
+function assertKey(key: string, settings: readonly Setting[]): void {
+  const near = suggest(key, new Set(settings.map((setting) => setting.key)));
+  const tables = new Set([...knownKeys().keys()].map((known) => known.split(".")[0]));
+  if (near === undefined && tables.has(key.split(".")[0])) return;
+  const hint = near === undefined ? "see: viv config show" : `did you mean ${near}?`;
+  throw new VivError("INVALID", `there is no setting ${JSON.stringify(key)}; ${hint}`);
+}
 
 function fileFor(given: string | undefined, { cwd }: Here, files: ConfigFiles): string {
   const file = given === undefined ? files.find() : resolve(cwd, given);

@@ -35,7 +35,9 @@ export const chain: Template = (found) => {
           ...when(
             !isGit,
             ['workspace = "dir"', "a folder; in a git repository: worktree"],
-            [`done_when = 'test -n "$(ls)"'`, "put your tests here"],
+            found.test?.from === null
+              ? proof(found)
+              : [`done_when = 'test -n "$(ls)"'`, "put your tests here"],
           ),
           ['timeout = "45m"'],
           ["max_attempts = 3", "an unproven attempt is tried again, with the evidence"],

@@ -12,14 +12,18 @@ type Env = Readonly<Record<string, string | undefined>>;
 export async function lookAround(
   cwd: string,
   env: Env,
-): Promise<Pick<Found, "agents" | "git" | "test">> {
+): Promise<Pick<Found, "agents" | "git" | "test" | "setup" | "env">> {
+  const git = await gitState(cwd);
+  const test = findTestCommand((name) => readIfFile(join(cwd, name)));
   return {
     agents: AGENT_NAMES.filter((name) => findProgram(name, env.PATH) !== null).map((name) => ({
       name,
       login: hasLogin(name, env),
     })),
-    git: await gitState(cwd),
-    test: findTestCommand((name) => readIfFile(join(cwd, name))),
+    git,
+    test,
+    setup: test?.setup ?? null,
+    env: git !== "none" && (await leavesBytecode(cwd)) ? "PYTHONDONTWRITEBYTECODE=1" : null,
   };
 }
 
@@ -45,6 +49,14 @@ async function gitState(cwd: string): Promise<Found["git"]> {
   if (relative(top, cwd) !== "") return "below";
   const { status } = await askGit(["rev-parse", "--verify", "--quiet", "HEAD"], { cwd });
   return status === 0 ? "top" : "empty";
+}
+
+/** Python files, and no line that ignores what python3 writes beside them. */
+async function leavesBytecode(cwd: string): Promise<boolean> {
+  const { stdout } = await askGit(["ls-files", "--", "*.py"], { cwd });
+  if (stdout.length === 0) return false;
+  const { status } = await askGit(["check-ignore", "--quiet", "__pycache__/a.pyc"], { cwd });
+  return status === 1;
 }
 
 function readIfFile(path: string): string | null {

@@ -12,7 +12,7 @@ import { triage } from "./triage.ts";
 
 const TEMPLATES: Readonly<Record<TemplateName, Template>> = { fleet, chain, pit, newsroom, triage };
 export const TEMPLATE_NAMES = ["fleet", "chain", "pit", "newsroom", "triage"] as const;
-type TemplateName = (typeof TEMPLATE_NAMES)[number];
+export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 
 /** No agent: a script does the work. */
 export const SCRIPT = "script";
@@ -62,8 +62,8 @@ export const initTemplate = defineOperation({
     const { viv } = await use(programPort);
     const found = await host.lookAround(viv);
     const agent = agentFor(given.engine, found.agents);
-    const test = given.done_when ? { command: given.done_when, from: "--done-when" } : found.test;
-    if (begun === null && given.template === "fleet") assertRepository(found.git, here.cwd);
+    const test = given.done_when ? { command: given.done_when, from: null } : found.test;
+    if (begun === null) assertRepository(given.template, found.git, here.cwd);
     const plan = begun ?? {
       template: given.template,
       ...TEMPLATES[given.template]({ ...found, agent, test }),
@@ -84,12 +84,13 @@ function agentFor(
   return given ?? (agents.find(({ login }) => login) ?? agents[0])?.name ?? null;
 }
 
-function assertRepository(git: Found["git"], cwd: string): void {
+/** Before the questions, too: no answer would help. */
+export function assertRepository(template: TemplateName, git: Found["git"], cwd: string): void {
+  if (template !== "fleet" || git === "top") return;
   const todo = {
     none: `${cwd} is no git repository; make one: git init && git add -A && git commit --allow-empty -m first`,
     empty: `the repository ${cwd} has no commits; make the first: git add -A && git commit --allow-empty -m first`,
     below: `${cwd} is below the top folder of its repository; go there: cd "$(git rev-parse --show-toplevel)"`,
   };
-  if (git !== "top")
-    throw new VivError("INVALID", `a fleet works on a repository, and ${todo[git]}`);
+  throw new VivError("INVALID", `a fleet works on a repository, and ${todo[git]}`);
 }

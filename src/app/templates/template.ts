@@ -7,6 +7,10 @@ export interface Found {
   /** The agent that was chosen; null: a script. */
   agent: AgentName | null;
   test: TestCommand | null;
+  /** What a fresh checkout needs before it can be tested: installed packages. */
+  setup: string | null;
+  /** A variable that keeps programs from leaving files that git would commit. */
+  env: string | null;
   /** How the folder stands in git: `top` of a repository with commits, `empty`: without, `below` its top. */
   git: "top" | "empty" | "below" | "none";
   /** The schema's address for editors. */
@@ -84,16 +88,27 @@ export function when(holds: boolean, ...lines: Line[]): Line[] {
 /** The proof of a change in a worktree. */
 export function proof({ test }: Found): Line {
   if (test !== null)
-    return [`done_when = ${JSON.stringify(test.command)}`, `the proof; found in ${test.from}`];
+    return [
+      `done_when = ${JSON.stringify(test.command)}`,
+      test.from === null ? "the proof" : `the proof; found in ${test.from}`,
+    ];
   const changed =
     'test -n "$(git status --porcelain; git log --oneline HEAD --not --exclude=viv/* --branches)"';
   return [`done_when = '${changed}'`, "only proves a change: put your tests here"];
 }
 
 /** What a fresh worktree needs, where the parser knows it. */
-export function setUp({ test, knows }: Found): Line[] {
-  if (test?.setup === undefined || !knows("handlers.*.setup")) return [];
-  return [[`setup = ${JSON.stringify(test.setup)}`, "in each new worktree, before the handler"]];
+export function setUp({ setup, env, knows }: Found): Line[] {
+  return [
+    ...when(setup !== null && knows("handlers.*.setup"), [
+      `setup = ${JSON.stringify(setup)}`,
+      "in each new worktree, before the handler",
+    ]),
+    ...when(env !== null, [
+      `env = ${JSON.stringify([env])}`,
+      "git does not ignore __pycache__: it would be committed",
+    ]),
+  ];
 }
 
 export function jsonl(...tasks: readonly Record<string, unknown>[]): string {

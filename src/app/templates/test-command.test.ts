@@ -21,6 +21,8 @@ test.each<[string, Record<string, string>, string | null]>([
   ["gradle's wrapper", { gradlew: "", "build.gradle": "" }, "./gradlew test"],
   ["maven", { "pom.xml": "" }, "mvn -q test"],
   ["pytest", { "pyproject.toml": "[tool.pytest.ini_options]\n" }, "python3 -m pytest -q"],
+  ["uv", { "pyproject.toml": "pytest", "uv.lock": "" }, "uv run pytest -q"],
+  ["poetry", { "pyproject.toml": "pytest", "poetry.lock": "" }, "poetry run pytest -q"],
   ["python without pytest", { "pyproject.toml": "[project]\n" }, null],
   ["composer", { "composer.json": '{"scripts":{"test":"phpunit"}}' }, "composer test"],
   [
@@ -33,8 +35,16 @@ test.each<[string, Record<string, string>, string | null]>([
   expect(found(files)).toBe(command);
 });
 
-test("a package manager's set-up goes with its lockfile", () => {
-  const read = (name: string) =>
-    ({ "package.json": npm("x"), "package-lock.json": "" })[name] ?? null;
-  expect(findTestCommand(read)).toMatchObject({ setup: "npm ci", link: ["node_modules"] });
+test.each<[Record<string, string>, string | undefined]>([
+  [{ "package.json": npm("x"), "package-lock.json": "" }, "npm ci"],
+  [{ "package.json": npm("x") }, undefined],
+  // A lockfile that it made would be committed with the task's work.
+  [
+    { "package.json": '{"scripts":{"test":"x"},"devDependencies":{"x":"1"}}' },
+    "npm install --no-package-lock",
+  ],
+  [{ "pyproject.toml": "pytest", "uv.lock": "" }, "uv sync"],
+  [{ "pyproject.toml": "pytest" }, undefined],
+])("%j: a fresh checkout needs %s", (files, setup) => {
+  expect(findTestCommand((name) => files[name] ?? null)?.setup).toBe(setup);
 });

@@ -3,11 +3,10 @@ import { isRecord } from "../../base/json.ts";
 /** The command that tests a repository, and what says so. */
 export interface TestCommand {
   command: string;
-  from: string;
+  /** Null: the user. */
+  from: string | null;
   /** What a fresh checkout needs before: installed packages. */
   setup?: string;
-  /** Folders of the checkout that a worktree may share instead. */
-  link?: readonly string[];
 }
 
 /** The text of a file at the top of the repository; null: there is none. */
@@ -31,17 +30,28 @@ export function findTestCommand(read: ReadTop): TestCommand | null {
       [has("mix.exs"), "mix test", "mix.exs"],
       [has("deno.json") || has("deno.jsonc"), "deno test", "deno.json"],
       [has("tox.ini"), "tox -q", "tox.ini"],
-      [has("pytest.ini") || has("conftest.py"), "python3 -m pytest -q", "pytest.ini"],
-      [/pytest/.test(read("pyproject.toml") ?? ""), "python3 -m pytest -q", "pyproject.toml"],
-      [/pytest/.test(read("setup.cfg") ?? ""), "python3 -m pytest -q", "setup.cfg"],
-      [/rspec/.test(read("Gemfile") ?? ""), "bundle exec rspec", "Gemfile"],
-    ])
+    ]) ??
+    ofPytest(read) ??
+    firstOf([[/rspec/.test(read("Gemfile") ?? ""), "bundle exec rspec", "Gemfile"]])
   );
 }
 
 function firstOf(rules: readonly (readonly [boolean, string, string])[]): TestCommand | null {
   const [, command, from] = rules.find(([holds]) => holds) ?? [];
   return command === undefined || from === undefined ? null : { command, from };
+}
+
+/** Where pytest is set up; in the environment that the lockfile describes, which a fresh checkout lacks. */
+function ofPytest(read: ReadTop): TestCommand | null {
+  const isThere = (name: string) => read(name) !== null;
+  const names = (name: string) => /pytest/.test(read(name) ?? "");
+  const from =
+    ["pytest.ini", "conftest.py"].find(isThere) ?? ["pyproject.toml", "setup.cfg"].find(names);
+  if (from === undefined) return null;
+  if (isThere("uv.lock")) return { command: "uv run pytest -q", from, setup: "uv sync" };
+  if (isThere("poetry.lock"))
+    return { command: "poetry run pytest -q", from, setup: "poetry install" };
+  return { command: "python3 -m pytest -q", from };
 }
 
 /** By the lockfile; the first one counts. */
@@ -58,24 +68,27 @@ const MANAGERS = [
 const PLACEHOLDER = /no test specified/;
 
 function ofPackageJson(read: ReadTop): TestCommand | null {
-  const script = scriptsIn(read("package.json")).test;
+  const text = read("package.json");
+  const script = tableIn(text, "scripts").test;
   if (typeof script !== "string" || script.trim() === "" || PLACEHOLDER.test(script)) return null;
   const [, command, setup] = MANAGERS.find(([lock]) => read(lock) !== null) ?? [];
   const from = "package.json";
-  if (command === undefined) return { command: "npm test", from };
-  return { command, from, setup, link: ["node_modules"] };
+  if (command !== undefined) return { command, from, setup };
+  const needs = { ...tableIn(text, "dependencies"), ...tableIn(text, "devDependencies") };
+  if (Object.keys(needs).length === 0) return { command: "npm test", from };
+  return { command: "npm test", from, setup: "npm install --no-package-lock" };
 }
 
 function ofComposer(read: ReadTop): TestCommand | null {
   const from = "composer.json";
-  if (!("test" in scriptsIn(read(from)))) return null;
-  return { command: "composer test", from, setup: "composer install", link: ["vendor"] };
+  if (!("test" in tableIn(read(from), "scripts"))) return null;
+  return { command: "composer test", from, setup: "composer install" };
 }
 
-function scriptsIn(text: string | null): Record<string, unknown> {
+function tableIn(text: string | null, key: string): Record<string, unknown> {
   try {
-    const { scripts } = JSON.parse(text ?? "{}") as { scripts?: unknown };
-    return isRecord(scripts) ? scripts : {};
+    const table = (JSON.parse(text ?? "{}") as Record<string, unknown>)[key];
+    return isRecord(table) ? table : {};
   } catch {
     return {}; // not JSON: no tests are found in it
   }

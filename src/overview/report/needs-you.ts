@@ -37,6 +37,8 @@ export interface NeedFacts {
   budget: string | null;
   quarantine: string;
   hasWorker: boolean;
+  /** What workers say of their viv.toml: a bad edit, routes that would fail every task. */
+  remarks: readonly { workers: readonly string[]; text: string }[];
   /** What to type so that a worker takes what is pending. */
   workCommand: string;
   /** Lines of the ledger that cannot be read. */
@@ -176,6 +178,12 @@ function otherNeeds(facts: NeedFacts): Need[] {
   const needs = facts.setups.map(({ type, text, command }) =>
     need("setup", text, { subject: type, command: `${command}${runWords}` }),
   );
+  for (const { workers, text } of facts.remarks) {
+    const [subject = ""] = workers.length === 1 ? workers : [];
+    needs.push(
+      need("config", text, { subject, command: "viv config check", count: workers.length }),
+    );
+  }
   if (facts.paused !== null) {
     const { by, note } = facts.paused;
     const text = `by ${by}${note ? `: ${note}` : ""}; nothing is claimed`;

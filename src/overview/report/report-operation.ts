@@ -10,9 +10,10 @@ import { totalTokens } from "../../engines/costs/usage.ts";
 import { text } from "../../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { countsInWords } from "../../queue/schemas.ts";
-import type { Store } from "../../queue/store.ts";
+import type { Store, WorkerView } from "../../queue/store.ts";
 import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../../work/config-route.ts";
 import { workspaceUsePort } from "../../work/host.ts";
+import { remarkIn } from "../../work/remark.ts";
 import { SINCE } from "../model-operations.ts";
 import { groupFailures, timeOf } from "./failures.ts";
 import { landedIn } from "./landed.ts";
@@ -65,6 +66,7 @@ export const report = defineRunOperation({
       .map(({ id, since }) => ({ id, since, facts: digest.tasks.get(id) }));
     const failedNow = failed.filter((one) => !(timeOf(one) < since));
     const usedUp = (limits && budget?.usedUp(limits, null)) ?? null;
+    const workers = (await store.workers()).filter(({ alive }) => alive);
     const total = money.total();
     const usd = dollarsOf(total);
     return {
@@ -85,9 +87,8 @@ export const report = defineRunOperation({
         accounts: (await accountsInUse(context)).all,
         budget: usedUp && !usedUp.isShared ? usedUp.text : null,
         quarantine: join(store.folder, "quarantine"),
-        hasWorker: (await store.workers()).some(
-          ({ alive, process, claims }) => alive && (process !== "none" || claims.length > 0),
-        ),
+        hasWorker: workers.some(({ process, claims }) => process !== "none" || claims.length > 0),
+        remarks: remarksOf(workers),
         workCommand: await workCommand(context),
         damagedLines: digest.damaged,
         paused: await store.paused(),
@@ -133,6 +134,16 @@ async function heldTypes({ here: { config }, now, use }: RunContext): Promise<Ne
     return one ? [{ type, text: one.detail, command: one.command }] : [];
   });
   return all.filter(({ text }, i) => all.findIndex((other) => other.text === text) === i);
+}
+
+/** What live workers say of their viv.toml, each once. */
+function remarksOf(workers: readonly WorkerView[]): NeedFacts["remarks"] {
+  const said = new Map<string, string[]>();
+  for (const { name, note } of workers) {
+    const text = remarkIn(note);
+    if (text !== null) said.set(text, [...(said.get(text) ?? []), name]);
+  }
+  return [...said].map(([text, names]) => ({ text, workers: names }));
 }
 
 /** A folder that is not to be trusted, or a file that is damaged, costs a part of the report only. */

@@ -8,6 +8,7 @@ export const NEEDS = [
   "failed",
   "merge",
   "setup",
+  "config",
   "paused",
   "account",
   "crew",

@@ -186,14 +186,16 @@ function workerFor(
   const reload =
     given.handler || here.config === undefined
       ? undefined
-      : new Reload(here.config, host, { now, emit: onEvent });
+      : new Reload(here.config, host, {
+          ...{ now, emit: onEvent },
+          remark: (text) => worker.remark(text),
+        });
   const lasting: Lasting = { worker: name, budget: new SharedBudget(store, now), reload };
   const optionsFor = (config: Config | undefined) =>
     optionsOf({ ...context, here: { ...here, config } }, given, host, onEvent, lasting);
   const worker = new Worker(store, host, optionsFor(here.config));
   const { config } = here;
-  const types = typesFor(given, config, store.reservedTypes);
-  const left = () => leftBehind(store, types, lasting.spaces ?? null);
+  const left = () => leftBehind(store, lasting);
   if (reload === undefined || config === undefined) return { worker, left };
   const onError = (error: unknown) => onEvent({ kind: "trouble", error });
   // One after the other: the last content counts.
@@ -210,8 +212,9 @@ interface Lasting {
   budget: SharedBudget;
   slots?: EngineSlots;
   reload?: Reload;
-  /** As the last viv.toml has it. */
+  /** As the last viv.toml has them. */
   spaces?: HeldBack | null;
+  types?: readonly string[] | null;
 }
 
 function optionsOf(
@@ -234,6 +237,7 @@ function optionsOf(
   const spent = config && spentCheck(config, sharedBudget, now);
   const spaces = ofFlag || config === undefined ? null : heldBackIn(config, now, host.workspaceUse);
   lasting.spaces = spaces;
+  lasting.types = types;
   const usesModels = [...routes.values()].some(({ engine }) => engine !== undefined);
   if (usesModels && host.gate) lasting.slots ??= engineSlots(host.gate, worker);
   const { slots } = lasting;

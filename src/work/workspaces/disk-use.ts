@@ -42,6 +42,19 @@ export async function bytesIn(path: string): Promise<number> {
   return sizeOf(path);
 }
 
+/** How many files and folders there are, and how long the files: what a copy has in common with its source. */
+export async function extentOf(path: string): Promise<{ entries: number; bytes: number }> {
+  const extent = { entries: 0, bytes: 0 };
+  const add = async (at: string): Promise<void> => {
+    const stats = await lstat(at);
+    extent.entries++;
+    if (!stats.isDirectory()) extent.bytes += stats.size;
+    else await Promise.all((await readdir(at)).map((name) => add(join(at, name))));
+  };
+  await add(path);
+  return extent;
+}
+
 /** `name`: an id, or a path below `workspaces/`. */
 export function noteBytes(root: string, name: string, bytes: number): void {
   if (bytes === 0 && !existsSync(fileIn(root))) return;

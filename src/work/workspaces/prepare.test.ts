@@ -10,6 +10,7 @@ import {
   rmSync,
   statSync,
   symlinkSync,
+  truncateSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -110,6 +111,22 @@ describe("set-up", () => {
     for (const { path } of [first, third]) {
       expect(readFileSync(join(path, "node_modules/lib/index"), "utf8")).toBe("one\n");
     }
+  });
+
+  test.each<[string, (file: string) => void]>([
+    ["truncated", (file) => truncateSync(file)],
+    ["gone", (file) => rmSync(file)],
+  ])("runs again where a kept file is %s, as after a power cut", async (_, damage) => {
+    const { prepare, install: setup, root, runs } = newWorld();
+    await prepare("t.1", { setup });
+    const [key = ""] = readdirSync(join(root, ".setup")).filter((name) => !name.startsWith("."));
+    damage(join(root, ".setup", key, "files/node_modules/lib/index"));
+    const second = await prepare("t.2", { setup });
+    expect(second.prepared).toMatchObject({ kind: "ready", how: "set up" });
+    expect(readFileSync(join(second.path, "node_modules/lib/index"), "utf8")).toBe("one\n");
+    // What it made takes the place of the damaged one.
+    expect((await prepare("t.3", { setup })).prepared).toMatchObject({ how: "kept" });
+    expect(runs()).toBe(2);
   });
 
   test("runs again after another lockfile or another command", async () => {

@@ -8,7 +8,7 @@ import { VivError } from "../../base/errors.ts";
 import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { mkdirSync, removeSync, renameSync, utimesSync } from "../../platform/files/beneath.ts";
 import { tryFileLock, withFileLock } from "../../platform/files/file-lock.ts";
-import { bytesIn, noteBytes } from "./disk-use.ts";
+import { bytesIn, extentOf, noteBytes } from "./disk-use.ts";
 
 /**
  * What set-ups made, for later workspaces with the same key: `workspaces/.setup/<key>/`, with the
@@ -22,6 +22,8 @@ const about = z.object({
   /** Paths below a workspace. */
   paths: z.array(z.string()),
   bytes: z.number(),
+  /** Of `files/`; entries are not synced, and a power cut may leave empty or missing files. */
+  extent: z.object({ entries: z.number(), bytes: z.number() }),
   made_at: z.string(),
 });
 export type KeptSetup = z.output<typeof about>;
@@ -49,13 +51,15 @@ export function keptSetup(root: string, key: string): KeptSetup | null {
   return parsed?.success ? parsed.data : null;
 }
 
-/** Copies an entry into a workspace that has none of its paths. False when it has one. */
+/** Copies an entry into a workspace that has none of its paths. False when it has one, or the entry is damaged. */
 export async function restoreSetup(
   root: string,
-  { key, paths }: KeptSetup,
+  { key, paths, extent }: KeptSetup,
   workspace: string,
 ): Promise<boolean> {
   if (paths.some((path) => isThere(join(workspace, path)))) return false;
+  const now = await extentOf(join(entryOf(root, key), "files")).catch(() => null);
+  if (now?.entries !== extent.entries || now.bytes !== extent.bytes) return false;
   const draft = join(setupFolder(root), `.to~${key}.${process.pid}`);
   await rm(draft, { recursive: true, force: true });
   try {
@@ -68,8 +72,8 @@ export async function restoreSetup(
   } finally {
     await rm(draft, { recursive: true, force: true });
   }
-  const now = new Date();
-  utimesSync(aboutOf(root, key), now, now); // it was used last
+  const usedAt = new Date();
+  utimesSync(aboutOf(root, key), usedAt, usedAt);
   return true;
 }
 
@@ -89,9 +93,11 @@ export async function keepSetup(
     await copyPaths(workspace, join(draft, "files"), paths);
     const bytes = await bytesIn(draft);
     if (bytes > mostBytes) return "it is larger than setup_cache in [limits] allows";
-    const entry: KeptSetup = { key, command, paths, bytes, made_at: new Date().toISOString() };
+    const extent = await extentOf(join(draft, "files"));
+    const made_at = new Date().toISOString();
+    const entry: KeptSetup = { key, command, paths, bytes, extent, made_at };
     replaceFileUnsynced(join(draft, "about.json"), `${JSON.stringify(entry, null, 2)}\n`);
-    await rm(entryOf(root, key), { recursive: true, force: true }); // one without about.json
+    await rm(entryOf(root, key), { recursive: true, force: true }); // a damaged one
     renameSync(draft, entryOf(root, key));
     noteBytes(root, relative(root, entryOf(root, key)), bytes);
   } finally {

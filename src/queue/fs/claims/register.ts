@@ -165,8 +165,11 @@ export async function registerWorker(
   beatAfter(heartbeatMs);
   return {
     worker,
-    note: (text) => {
+    note: (text, { atOnce = false } = {}) => {
       note = text;
+      if (!atOnce || timer === null) return;
+      clearTimeout(timer);
+      beatAfter(0);
     },
     take: (others) => {
       const changed = canonicalJson({
@@ -179,6 +182,7 @@ export async function registerWorker(
     },
     release: async () => {
       if (timer) clearTimeout(timer);
+      timer = null;
       unregister(run, worker);
     },
   };
