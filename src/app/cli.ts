@@ -15,6 +15,7 @@ import { CATALOG } from "./catalog.ts";
 import { findConfig, findRun } from "./find-run.ts";
 import {
   type Asked,
+  isRun,
   type Open,
   openingFor,
   type Provide,
@@ -238,8 +239,18 @@ async function askedFor(
     const config = command.readsConfig ? undefined : await findConfig(io);
     return { config, run: null, runPlace };
   }
-  const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
+  // A look at what a command would make: there need not be a run yet.
+  if (command.op.access === "create" && access === "read") {
+    const place = await runPlace().catch((error: unknown) => {
+      if (isVivError(error, "USAGE")) return null;
+      throw error;
+    });
+    if (place === null || !isRun(place.path)) {
+      return { config: place === null ? await findConfig(io) : place.config, run: null, runPlace };
+    }
+  }
+  const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const durability = command.durabilityFor?.(input);
   const options = openingFor(
     { ...command.op, access },
