@@ -376,6 +376,29 @@ describe.each(["gh", "glab"] as const)("%s: issues", (program) => {
     expect(readForgeRecord(path, id)?.issue?.told).toBeDefined();
   });
 
+  it("are not told a second time while a killed process's comment may be on its way", async () => {
+    const { forge, store, path, context, load, sync } = await imported(program, (one) =>
+      one.change(({ issues }) => issues.push(issue(12))),
+    );
+    await load();
+    const id = `${program}-12`;
+    await store.claim({ worker: "w", max: 1 });
+    await commitFile(store, forge.repository, id, "x.txt", "x\n");
+    await store.complete({ id, worker: "w" });
+    await openPullRequest(context, id);
+    forge.merge(1);
+    const record = readForgeRecord(path, id);
+    if (!record?.issue) throw new Error("no issue");
+    const telling = new Date().toISOString();
+    writeForgeRecord(path, { ...record, issue: { ...record.issue, telling } });
+    await sync();
+    expect(forge.state().issues[0]?.comments).toEqual([]);
+    context.host = { ...forge.host, now: () => Date.now() + 61_000 };
+    expect(await sync()).toMatchObject({ tasks: [{ id, told: true }] });
+    expect(forge.state().issues[0]?.comments).toHaveLength(1);
+    expect(readForgeRecord(path, id)?.issue).not.toHaveProperty("telling");
+  });
+
   it("of another repository are named and told there, and one that is gone stops nothing", async () => {
     const { forge, store, path, context, load, sync } = await imported(program, (one) =>
       one.change(({ issues }) => issues.push(issue(12, { body: "@all Closes #1" }))),
