@@ -151,6 +151,17 @@ describe("viv notify", () => {
     expect(wrong.stderr).toContain("no [[notify]] has the name phon; did you mean phone?");
   });
 
+  it("ls says that a message waits for the end of quiet hours", async () => {
+    const hour = new Date().getHours();
+    const quiet = `${(hour + 23) % 24}:00-${(hour + 3) % 24}:00`;
+    const { there, around } = await project(`${HOOK}\nquiet = "${quiet}"`);
+    await ok(["enqueue", "--type", "t", "--id", "a", "--review"], around);
+    await cli(["work", "--drain"], around);
+    expect(there.got).toEqual([]);
+    const said = await ok(["notify", "ls"], around);
+    expect(said).toMatch(/new +review-a-webhook-\w+ +in .* quiet hours\n/);
+  });
+
   it("needs neither a run nor a target to be asked", async () => {
     const around = { cwd: newFolder(), env: { VIV_STATE: "state" } };
     expect(await ok(["notify", "ls"], around)).toBe("no [[notify]] in viv.toml, and no message\n");
