@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/deadline.ts";
@@ -118,6 +118,37 @@ describe("viv work", () => {
     expect(await ok(["notify", "retry"], around)).toBe("0 messages again, 0 sent\n");
     expect(await ok(["notify", "retry", id], around)).toBe("1 message again, 1 sent\n");
     expect(eventsAt(there)).toEqual(["review a", "review a"]);
+  });
+
+  it("takes up a [[notify]] that is added, renamed or misspelt while it runs", {
+    timeout: 60_000,
+  }, async () => {
+    const { there, around, folder } = await project("", { folder: onDisk() });
+    const file = join(folder, "viv.toml");
+    const before = readFileSync(file, "utf8");
+    const write = (name: string, event = "done") => {
+      const target = `[[notify]]\nname = "${name}"\non = ["${event}"]\nwebhook = "URL/${name}"\n`;
+      writeFileSync(file, before + target.replaceAll("URL", there.url));
+    };
+    const worker = new Running(["work"], { cwd: folder, env: around.env });
+    await worker.says("waits for work");
+    const told = async (id: string, name: string) => {
+      const position = join(folder, "run/outbox/.position.json");
+      const isKnown = () => existsSync(position) && readFileSync(position, "utf8").includes(name);
+      await until(`${name} is known`, isKnown);
+      await ok(["enqueue", "--type", "t", "--id", id, "--run", join(folder, "run")], {
+        ...{ cwd: "/", env: around.env },
+      });
+      await until(`${id} is told`, () => eventsAt(there).includes(`done ${id}`));
+      return there.got.at(-1)?.path;
+    };
+    write("one");
+    expect(await told("a", "one")).toBe("/one");
+    write("two");
+    expect(await told("b", "two")).toBe("/two");
+    write("three", "reviews");
+    await worker.says("the last good viv.toml still counts");
+    expect(await told("c", "two")).toBe("/two");
   });
 
   it("goes on with its work when the service is down, and keeps the message", async () => {
