@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openRun } from "../../src/main.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder, onDisk } from "../support/folders.ts";
 import { type Answer, type Service, service } from "../support/services.ts";
@@ -136,9 +137,10 @@ describe("viv work", () => {
       const position = join(folder, "run/outbox/.position.json");
       const isKnown = () => existsSync(position) && readFileSync(position, "utf8").includes(name);
       await until(`${name} is known`, isKnown);
-      await ok(["enqueue", "--type", "t", "--id", id, "--run", join(folder, "run")], {
-        ...{ cwd: "/", env: around.env },
-      });
+      // Not by a command: that would refuse the misspelt file.
+      const store = await openRun(join(folder, "run"));
+      await store.enqueue({ id, type: "t" });
+      await store.close();
       await until(`${id} is told`, () => eventsAt(there).includes(`done ${id}`));
       return there.got.at(-1)?.path;
     };
