@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { countTests, describeCounts } from "./count-tests.mjs";
 import { root, run, runQuietly, tool } from "./run.mjs";
-import { ensureBuilt, ensureDebianPackages, ensureInstalled } from "./setup.mjs";
+import { ensureBuilt, ensureDebianPackages, ensureInstalled, tryDebianPackages } from "./setup.mjs";
 
 const selection = process.argv.slice(2);
 const failed = [];
@@ -19,6 +19,9 @@ ensureDebianPackages([
   { command: "bwrap", package: "bubblewrap" },
   { command: "tmux", package: "tmux" },
 ]);
+for (const { command } of tryDebianPackages([{ command: "gh", package: "gh" }])) {
+  console.error(`${command} is not installed: the tests with the real one are skipped.`);
+}
 ensureBuilt();
 
 if (selection.length === 0) {

@@ -15,6 +15,7 @@ import { CATALOG } from "./catalog.ts";
 import { findConfig, findRun } from "./find-run.ts";
 import {
   type Asked,
+  isRun,
   type Open,
   openingFor,
   type Provide,
@@ -213,18 +214,21 @@ async function runCommand(
   return show(command, withWarnings(output, warnings), input, io, json === true);
 }
 
-/** Commands whose news is told while they run. */
-const NOTIFIES: ReadonlySet<string> = new Set([
-  ...["work", "up", "crew up", "keeper up", "warden up", "merge", "sync", "pr"],
-]);
+/** Commands whose news is told while they run. Some go on for long, and viv.toml may be edited meanwhile. */
+const NOTIFIES: Readonly<Record<string, "long" | "short">> = {
+  ...{ work: "long", up: "long", "crew up": "long", "keeper up": "long", "warden up": "long" },
+  ...{ merge: "short", sync: "short", pr: "short" },
+};
 
 /** Notifications, where viv.toml asks for some. */
 async function besideIt(op: Operation, context: Context, warn: (sentence: string) => void) {
   const { config } = context.here;
-  if (!NOTIFIES.has(op.name) || !config?.section(notifySection).length) return null;
+  const span = NOTIFIES[op.name];
+  if (span === undefined || config === undefined) return null;
+  if (span === "short" && config.section(notifySection).length === 0) return null;
   const { notifyBeside } = await import("./notify-beside.ts");
   const store = op.access === undefined ? null : await context.use(storePort);
-  return notifyBeside(op.name, context, store, warn);
+  return notifyBeside(op.name, context, store, warn, span === "long");
 }
 
 async function askedFor(
@@ -238,8 +242,18 @@ async function askedFor(
     const config = command.readsConfig ? undefined : await findConfig(io);
     return { config, run: null, runPlace };
   }
-  const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const access = command.accessFor?.(input) ?? command.op.access;
+  // A look at what a command would make: there need not be a run yet.
+  if (command.op.access === "create" && access === "read") {
+    const place = await runPlace().catch((error: unknown) => {
+      if (isVivError(error, "USAGE")) return null;
+      throw error;
+    });
+    if (place === null || !isRun(place.path)) {
+      return { config: place === null ? await findConfig(io) : place.config, run: null, runPlace };
+    }
+  }
+  const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const durability = command.durabilityFor?.(input);
   const options = openingFor(
     { ...command.op, access },

@@ -23,7 +23,8 @@ export function forgeHost(env: Env, now: () => number = Date.now): ForgeHost {
     env,
     now,
     find: (program) => findProgram(program, env.PATH),
-    run: (request) => askProgram({ ...request, env: quiet, timeoutMs: PATIENCE_MS }),
+    run: (request) =>
+      askProgram({ ...request, env: { ...quiet, ...request.env }, timeoutMs: PATIENCE_MS }),
     readText,
   };
 }

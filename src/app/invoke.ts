@@ -54,8 +54,7 @@ export async function withContext<T>(
   { config, run, runPlace }: Asked,
   act: (context: Context, opened: { isNew: boolean; location: string } | null) => Promise<T>,
 ): Promise<T> {
-  // Every layout has this folder; a folder without it becomes a run.
-  const isNew = run?.options.create === true && !existsSync(join(run.path, "claimed"));
+  const isNew = run?.options.create === true && !isRun(run.path);
   const store = run === null ? null : await around.open(run.path, run.options);
   const use = async <P>(port: Port<P>): Promise<P> => {
     if (port.name === storePort.name && store !== null) return store as P;
@@ -69,6 +68,11 @@ export async function withContext<T>(
   } finally {
     await store?.close({ warn: around.warn });
   }
+}
+
+/** Every layout has this folder; a folder without it can become a run. */
+export function isRun(path: string): boolean {
+  return existsSync(join(path, "claimed"));
 }
 
 /** How the run is opened for this operation. */

@@ -2,7 +2,7 @@ import { basename, dirname, join } from "node:path";
 import { messageOf } from "../base/errors.ts";
 import type { CrewEvent } from "../crew/crew-ports.ts";
 import { accountsInUse, accountsPort } from "../engines/accounts/accounts.ts";
-import { notifySection } from "../notify/config.ts";
+import { notifySection, type Target } from "../notify/config.ts";
 import { budgetNews } from "../notify/from-ledger.ts";
 import { Intake, type Source } from "../notify/intake.ts";
 import { type News, newsOf } from "../notify/news.ts";
@@ -16,7 +16,7 @@ import type { Store } from "../queue/store.ts";
 import { wardenFilesIn } from "../warden/warden-files.ts";
 import type { WardenEvent } from "../warden/warden-host.ts";
 import { isDrained } from "../work/drained.ts";
-import { WORK_SITE } from "../work/host.ts";
+import { configWatchPort, WORK_SITE } from "../work/host.ts";
 import type { WorkEvent } from "../work/operations/work.ts";
 import { deliverHere } from "./notify-host.ts";
 import { accountNews, executedNews, memberBudgetNews, parkedNews } from "./notify-news.ts";
@@ -37,26 +37,34 @@ export async function notifyBeside(
   context: Context,
   store: Store | null,
   onError: (message: string) => void,
+  /** It goes on for long: an edit of viv.toml counts from then on. */
+  follows = false,
 ): Promise<Beside> {
   const room = ROOMS[command] ?? "none";
   const services = new Map<string, NotifyService>();
   const underWay = new Set<Promise<unknown>>();
+  // As viv.toml is now: a bad edit is told by the room, and the last good one counts.
+  let { config } = context.here;
+  const targets = () => config?.section(notifySection) ?? [];
   const serve = (outbox: string, place: string, source?: ReturnType<typeof runSource>) => {
     const known = services.get(outbox);
     if (known !== undefined) return known;
-    const made = serviceIn(context, outbox, place, onError, source);
+    const made = serviceIn(context, outbox, place, { targets, onError, source });
     services.set(outbox, made);
     return made;
   };
   const ofRun = store && join(store.folder, store.extension(WORK_SITE) ? OUTBOX.pit : OUTBOX.run);
-  if (store !== null && ofRun !== null) {
+  const serveRun = async () => {
+    if (store === null || ofRun === null || targets().length === 0 || services.has(ofRun)) return;
     guard(store.folder, "strict"); // handlers write there, too
     const source = runSource(store, () => isDrained(store, null), context.now);
     await serve(ofRun, store.runId, source).ready;
-  }
+  };
+  await serveRun();
   let crewState: string | null = null;
   let wardenState: string | null = null;
   const enterAll = (outbox: string, place: string, news: readonly News[]) => {
+    if (targets().length === 0) return;
     for (const one of news) serve(outbox, place).enter(one);
   };
   const now = () => new Date(context.now()).toISOString();
@@ -78,7 +86,7 @@ export async function notifyBeside(
     }
     const outbox = join(crewState, OUTBOX.crew);
     enterAll(outbox, place, news);
-    if (event.kind === "up") serve(outbox, place);
+    if (event.kind === "up" && targets().length > 0) serve(outbox, place);
   };
   const hearWarden = async (event: WardenEvent) => {
     if (event.kind === "up") wardenState = event.state;
@@ -88,13 +96,26 @@ export async function notifyBeside(
     const receipts = wardenFilesIn(wardenState).receipts(context.now() - TOLD_LATE_MS);
     const executed = receipts.filter(({ verdict }) => verdict === "executed");
     const outbox = join(wardenState, OUTBOX.warden);
-    serve(outbox, "warden");
+    if (targets().length > 0) serve(outbox, "warden");
     enterAll(outbox, "warden", executed.map(executedNews));
   };
 
   const hearing: Partial<Record<string, (event: never) => Promise<void>>> = {
     ...{ work: hearWork, crew: hearCrew, warden: hearWarden },
   };
+  const file = follows ? config?.file : undefined;
+  const unfollow =
+    file &&
+    (await context.use(configWatchPort))(file, (read) => {
+      if (!("config" in read)) return;
+      config = read.config;
+      serveRun().then(
+        () => {
+          for (const one of services.values()) one.wake();
+        },
+        (error: unknown) => onError(`notifications begin late: ${messageOf(error)}`),
+      );
+    });
   return {
     hear: (event) => {
       // Those of `viv up` are wrapped, with their room.
@@ -108,6 +129,7 @@ export async function notifyBeside(
       underWay.add(over);
     },
     stop: async () => {
+      if (unfollow) unfollow();
       const end = async () => {
         await Promise.all(underWay);
         await Promise.all([...services.values()].map((one) => one.stop()));
@@ -137,15 +159,19 @@ const ROOMS: Record<string, Room> = {
 /** An execution that is older is in the warden's own record. */
 const TOLD_LATE_MS = 86_400_000;
 
+interface ServiceNeeds {
+  targets(): readonly Target[];
+  onError(message: string): void;
+  source?: Source & { onNews(act: () => void): () => void };
+}
+
 function serviceIn(
   context: Context,
   outbox: string,
   place: string,
-  onError: (message: string) => void,
-  source?: Source & { onNews(act: () => void): () => void },
+  { targets, onError, source }: ServiceNeeds,
 ): NotifyService {
   const { now } = context;
-  const targets = () => context.here.config?.section(notifySection) ?? [];
   const files = outboxIn(outbox);
   const intake = new Intake(files, { place, targets, now, source });
   const sender = new Sender(files, {

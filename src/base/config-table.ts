@@ -261,10 +261,10 @@ export class ConfigTable {
     return undefined;
   }
 
-  /** A list of strings, which may be empty. */
-  texts(key: string, what: string): string[] | undefined {
+  /** A list of strings, which may be empty. `choices`: for editors; the caller checks them. */
+  texts(key: string, what: string, choices?: readonly string[]): string[] | undefined {
     const isList = (value: unknown) => (Array.isArray(value) ? value : undefined);
-    const list = this.#read(key, { kind: "texts" }, what, isList);
+    const list = this.#read(key, { kind: "texts", choices }, what, isList);
     const right = list?.filter((item: unknown, i): item is string => {
       if (typeof item !== "string") this.note([key, i], `${key} must be ${what}`);
       else if (item.includes("\0")) this.note([key, i], `${key} must not contain a NUL character`);

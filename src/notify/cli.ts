@@ -42,7 +42,8 @@ function rowOf(
 ) {
   const colors = { new: color.yellow, sending: color.cyan, sent: color.green };
   const paint = colors[state as keyof typeof colors] ?? color.red;
-  const wait = due === null ? "" : `again in ${formatDuration(Date.parse(due) - now)}`;
+  const left = due === null ? 0 : Date.parse(due) - now;
+  const wait = left > 0 ? `${tries > 0 ? "again " : ""}in ${formatDuration(left)}` : "";
   const count = tries > 1 ? counted(tries, "try") : "";
   const row: Cell[] = [paint(state), plain(id), [count, wait].filter(Boolean).join(", ")];
   return [...row, prose(plain(reason ?? title))];

@@ -74,7 +74,7 @@ function freeName(kind: string, taken: ReadonlySet<string>): string {
 
 function readEvents(table: ConfigTable): NotifyEvent[] | undefined {
   const example = 'a list of events, like ["review", "failed"]';
-  const given = table.texts("on", example);
+  const given = table.texts("on", example, NOTIFY_EVENTS);
   if (!table.has("on") && !table.isMisspelt("on")) {
     table.note([], `${table.title} needs on, ${example}`);
   }

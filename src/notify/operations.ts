@@ -8,6 +8,7 @@ import { notifySection, type Target } from "./config.ts";
 import { MESSAGE_STATES, type Message, saidOf } from "./message.ts";
 import { notifyPort } from "./notify-ports.ts";
 import type { OutboxFiles } from "./outbox-files.ts";
+import { quietUntil } from "./quiet.ts";
 import { Sender } from "./sender.ts";
 
 const targetShape = z.object({
@@ -52,7 +53,7 @@ export const notifyLs = defineOperation({
     const known = [...targets, ...moreTargets(context)];
     const all = (await outboxes(context)).flatMap(({ of, files }) =>
       MESSAGE_STATES.flatMap((state) =>
-        files.messages(state).map((one) => viewOf(one, state, of, known)),
+        files.messages(state).map((one) => viewOf(one, state, of, known, context.now())),
       ),
     );
     const sent = all.filter(({ state }) => state === "sent");
@@ -68,12 +69,24 @@ function viewOf(
   state: MessageView["state"],
   of: string,
   targets: readonly Target[],
+  now: number,
 ): MessageView {
   const { id, target, entered, tries, due = null, reason = null } = message;
-  const isGone = state === "new" && !targets.some(({ name }) => name === target);
-  const why = isGone ? `viv.toml has no [[notify]] with the name ${target}` : reason;
   const { title } = saidOf([message], undefined);
-  return { id, state, of, target, title, entered, tries, due, reason: why };
+  const view = { id, state, of, target, title, entered, tries, due, reason };
+  return state === "new" ? { ...view, ...waitOf(message, targets, now) } : view;
+}
+
+/** Why a message waits that nothing is wrong with. */
+function waitOf({ target, entered }: Message, targets: readonly Target[], now: number) {
+  const found = targets.find(({ name }) => name === target);
+  if (found === undefined) return { reason: `viv.toml has no [[notify]] with the name ${target}` };
+  const { quiet, digestMs } = found;
+  const quietEnd = quiet && quietUntil(now, quiet);
+  if (quietEnd) return { due: new Date(quietEnd).toISOString(), reason: "quiet hours" };
+  const digest = digestMs === undefined ? 0 : Date.parse(entered) + digestMs;
+  if (digest > now) return { due: new Date(digest).toISOString(), reason: "waits for its digest" };
+  return {};
 }
 
 function targetsOf({ here }: Pick<Context, "here">): Target[] {

@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
@@ -230,6 +230,19 @@ describe("an outbox", () => {
     await sender.pass();
     expect(states(folder)).toEqual({ sent: 1, failed: 1, unsure: 1 });
     expect(files.ids("sent")).not.toContain(before);
+  });
+
+  it("sends nothing, and is unsure of nothing, where the disk takes no more", async () => {
+    const folder = newFolder();
+    const { intake, sender, said } = processOn(folder);
+    await intake.enter(news("f"));
+    const inTheWay = join(folder, "outbox/.pace.json/x");
+    mkdirSync(inTheWay, { recursive: true });
+    await expect(sender.pass()).rejects.toThrow();
+    expect(states(folder)).toEqual({ new: 1 });
+    rmSync(join(inTheWay, ".."), { recursive: true });
+    await sender.pass();
+    expect([states(folder), said.length]).toEqual([{ sent: 1 }, 1]);
   });
 
   it("leaves files alone that are none of its own, and begins anew without its position", async () => {

@@ -100,7 +100,6 @@ export class Sender {
         const { end, ...rest } = message;
         // What became of the last try says nothing about this one.
         if (end !== undefined) files.rewrite("new", rest);
-        files.begin(message.id);
         begun.push(rest);
       }
     }
@@ -109,7 +108,9 @@ export class Sender {
     const at = now();
     const requests = (pace.get(target.name)?.requests ?? []).filter((one) => one > at - WITHIN_MS);
     pace.set(target.name, { requests: [...requests, at] });
+    // All that a full disk can refuse comes before the first rename: from there on it is unsure.
     this.#writePace(pace);
+    for (const { id } of begun) files.begin(id);
     const attempted = await deliver(target, saidOf(begun, target.title));
     const chance = random();
     for (const message of begun) {

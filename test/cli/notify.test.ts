@@ -1,6 +1,7 @@
-import { chmodSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { openRun } from "../../src/main.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder, onDisk } from "../support/folders.ts";
 import { type Answer, type Service, service } from "../support/services.ts";
@@ -120,6 +121,38 @@ describe("viv work", () => {
     expect(eventsAt(there)).toEqual(["review a", "review a"]);
   });
 
+  it("takes up a [[notify]] that is added, renamed or misspelt while it runs", {
+    timeout: 60_000,
+  }, async () => {
+    const { there, around, folder } = await project("", { folder: onDisk() });
+    const file = join(folder, "viv.toml");
+    const before = readFileSync(file, "utf8");
+    const write = (name: string, event = "done") => {
+      const target = `[[notify]]\nname = "${name}"\non = ["${event}"]\nwebhook = "URL/${name}"\n`;
+      writeFileSync(file, before + target.replaceAll("URL", there.url));
+    };
+    const worker = new Running(["work"], { cwd: folder, env: around.env });
+    await worker.says("waits for work");
+    const told = async (id: string, name: string) => {
+      const position = join(folder, "run/outbox/.position.json");
+      const isKnown = () => existsSync(position) && readFileSync(position, "utf8").includes(name);
+      await until(`${name} is known`, isKnown);
+      // Not by a command: that would refuse the misspelt file.
+      const store = await openRun(join(folder, "run"));
+      await store.enqueue({ id, type: "t" });
+      await store.close();
+      await until(`${id} is told`, () => eventsAt(there).includes(`done ${id}`));
+      return there.got.at(-1)?.path;
+    };
+    write("one");
+    expect(await told("a", "one")).toBe("/one");
+    write("two");
+    expect(await told("b", "two")).toBe("/two");
+    write("three", "reviews");
+    await worker.says("the last good viv.toml still counts");
+    expect(await told("c", "two")).toBe("/two");
+  });
+
   it("goes on with its work when the service is down, and keeps the message", async () => {
     const { there, around } = await project(HOOK.replace('"idle"', '"done"'), {
       answers: [{ status: 500, body: "oops" }],
@@ -149,6 +182,17 @@ describe("viv notify", () => {
     const wrong = await cli(["notify", "test", "phon"], around);
     expect(wrong).toMatchObject({ status: 3 });
     expect(wrong.stderr).toContain("no [[notify]] has the name phon; did you mean phone?");
+  });
+
+  it("ls says that a message waits for the end of quiet hours", async () => {
+    const hour = new Date().getHours();
+    const quiet = `${(hour + 23) % 24}:00-${(hour + 3) % 24}:00`;
+    const { there, around } = await project(`${HOOK}\nquiet = "${quiet}"`);
+    await ok(["enqueue", "--type", "t", "--id", "a", "--review"], around);
+    await cli(["work", "--drain"], around);
+    expect(there.got).toEqual([]);
+    const said = await ok(["notify", "ls"], around);
+    expect(said).toMatch(/new +review-a-webhook-\w+ +in .* quiet hours\n/);
   });
 
   it("needs neither a run nor a target to be asked", async () => {

@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { newForge, REPO, runWith } from "../support/forge/new-forge.ts";
@@ -149,7 +149,7 @@ describe("viv import", () => {
     });
     const args = ["import", "--from", "gh"];
     const shown = await ok([...args, "--dry-run"], { ...around, columns: 100 });
-    expect(stripColors(shown)).toMatch(/created +gh-12 +Clear\[2J the screen/);
+    expect(stripColors(shown)).toMatch(/new +gh-12 +Clear\[2J the screen/);
     expect(shown).toContain("mallory may not write");
     expect(controlCodes(shown)).toEqual([]);
     expect(await json<{ tasks: object[] }>(args, around)).toMatchObject({
@@ -159,6 +159,23 @@ describe("viv import", () => {
       ],
     });
     expect(await ok(["ls"], around)).toContain("gh-12");
+  });
+
+  it("shows what it would make before there is a run, and makes none", async () => {
+    const { forge, around } = await scene();
+    forge.change(({ issues }) => {
+      const one = { body: "", login: "alice", labels: ["agent"], comments: [] };
+      for (const number of [1, 2]) issues.push({ ...one, number, title: `Issue ${number}` });
+    });
+    const args = ["import", "--from", "gh", "--dry-run", "--limit", "1"];
+    const run = join(forge.folder, "none-yet");
+    for (const env of [forge.env, { ...forge.env, VIV_RUN: run }]) {
+      const said = await ok(args, { ...around, env });
+      expect(said).toMatch(
+        /^new +gh-1 +Issue 1\n1 task would be made\nthere are more issues than 1;/,
+      );
+      expect(existsSync(run)).toBe(false);
+    }
   });
 
   it("exits with 5 and says why when the forge cannot be asked", async () => {

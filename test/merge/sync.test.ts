@@ -61,6 +61,19 @@ describe.each(["gh", "glab"] as const)("%s: a pull request", (program) => {
     expect(await sync()).toEqual({ tasks: [] });
   });
 
+  it("with another target comes back onto the tip of that one", async () => {
+    const { forge, path, context, sent, sync } = await scene(program, "t.1");
+    await openPullRequest(context, "t.1");
+    const tip = git(forge.bare, "commit-tree", "-p", "main", "-m", "r", "main^{tree}");
+    git(forge.bare, "update-ref", "refs/heads/release", tip);
+    forge.change(({ pulls }) => {
+      Object.assign(pulls[0] ?? {}, { base: "release", conflicts: true });
+    });
+    expect(await sync()).toMatchObject({ tasks: [{ did: "sent_back" }] });
+    expect(sent).toMatchObject([{ why: "conflict", tip }]);
+    expect(readLanding(path, "t.1")).toMatchObject({ target: "release" });
+  });
+
   it("that was merged before a later commit was pushed has landed without that one", async () => {
     const { forge, store, path, context, sync } = await scene(program, "t.1");
     await openPullRequest(context, "t.1");
@@ -280,8 +293,8 @@ async function imported(program: "gh" | "glab", add: (forge: StandIn) => void) {
   add(made.forge);
   const { context, forge } = made;
   const request = { from: program, label: "agent", type: "issue", limit: 100, isDry: false };
-  const load = (more: object = {}) =>
-    importIssues(context, { ...request, cwd: forge.repository, ...more });
+  const load = async (more: object = {}) =>
+    (await importIssues(context, { ...request, cwd: forge.repository, ...more })).tasks;
   return { ...made, load };
 }
 
@@ -305,6 +318,22 @@ describe.each(["gh", "glab"] as const)("%s: issues", (program) => {
     });
     expect((await load()).map(({ did }) => did)).toEqual(expected.map(() => "existed"));
     expect((await store.counts()).pending).toBe(expected.length);
+  });
+
+  it("beyond the limit are known of, and pull requests do not count", async () => {
+    const { context, forge } = await imported(program, (one) =>
+      one.change(({ issues }) => {
+        for (let n = 1; n <= 120; n++)
+          issues.push(issue(n, { isPull: program === "gh" && n < 118 }));
+      }),
+    );
+    const load = (limit: number) => {
+      const request = { from: program, label: "agent", type: "issue", limit, isDry: true };
+      return importIssues(context, { ...request, cwd: forge.repository });
+    };
+    const two = await load(2);
+    expect([two.tasks.length, two.more]).toEqual([2, true]);
+    expect(await load(program === "gh" ? 3 : 120)).toMatchObject({ more: false });
   });
 
   it("of strangers only when another person set the label", async () => {
@@ -345,6 +374,29 @@ describe.each(["gh", "glab"] as const)("%s: issues", (program) => {
     expect(comments).toHaveLength(1);
     expect(comments?.[0]?.body).toContain(`has landed in \`main\` as ${commit.slice(0, 12)}`);
     expect(readForgeRecord(path, id)?.issue?.told).toBeDefined();
+  });
+
+  it("are not told a second time while a killed process's comment may be on its way", async () => {
+    const { forge, store, path, context, load, sync } = await imported(program, (one) =>
+      one.change(({ issues }) => issues.push(issue(12))),
+    );
+    await load();
+    const id = `${program}-12`;
+    await store.claim({ worker: "w", max: 1 });
+    await commitFile(store, forge.repository, id, "x.txt", "x\n");
+    await store.complete({ id, worker: "w" });
+    await openPullRequest(context, id);
+    forge.merge(1);
+    const record = readForgeRecord(path, id);
+    if (!record?.issue) throw new Error("no issue");
+    const telling = new Date().toISOString();
+    writeForgeRecord(path, { ...record, issue: { ...record.issue, telling } });
+    await sync();
+    expect(forge.state().issues[0]?.comments).toEqual([]);
+    context.host = { ...forge.host, now: () => Date.now() + 61_000 };
+    expect(await sync()).toMatchObject({ tasks: [{ id, told: true }] });
+    expect(forge.state().issues[0]?.comments).toHaveLength(1);
+    expect(readForgeRecord(path, id)?.issue).not.toHaveProperty("telling");
   });
 
   it("of another repository are named and told there, and one that is gone stops nothing", async () => {

@@ -64,7 +64,7 @@ function samplesOf(path: string, { kind, choices = [], min = 1 }: KeyRead): unkn
     case "command":
       return ["x"];
     case "texts":
-      return [["x"]];
+      return [[choices[0] ?? "x"]];
     case "flag":
       return [true];
     case "choice":

@@ -122,6 +122,13 @@ describe("the schema of viv.toml", () => {
             },
           },
         },
+        notify: {
+          items: {
+            properties: {
+              on: { type: "array", items: { enum: expect.arrayContaining(["review"]) } },
+            },
+          },
+        },
       },
     });
   });

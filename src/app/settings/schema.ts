@@ -103,7 +103,7 @@ function formsOf(path: string, read: KeyRead, keys: KnownKeys): Schema[] {
     case "text":
       return [TEXT];
     case "texts":
-      return [TEXTS];
+      return [choices === undefined ? TEXTS : { type: "array", items: { enum: choices } }];
     case "command":
       return [TEXT, { ...TEXTS, minItems: 1 }];
     case "flag":

@@ -97,7 +97,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   "merge.body": ["template of a pull request's text, relative to this file", "our own"],
 
   notify: ["what is told, and where: a [[notify]] table for each target"],
-  "notify.[].on": ["the events"],
+  "notify.[].on": ["the events; needs_you is each of those that wait for a person"],
   "notify.[].command": ["a program; it gets the event as JSON on stdin"],
   "notify.[].webhook": ["an address, or env:NAME; it gets the event as JSON"],
   "notify.[].secret": ["env:NAME of the key that signs a webhook's requests", "not signed"],
@@ -113,7 +113,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   "notify.[].desktop": ["a notification on this desktop", "false"],
   "notify.[].name": ["its name in viv notify", "by its kind"],
   "notify.[].types": ["only tasks of these types", "all"],
-  "notify.[].title": ["first words of each message", "the run's name"],
+  "notify.[].title": ["first word of each title", "viv"],
   "notify.[].quiet": ["local hours without messages, like 23:00-07:00; they come later", "none"],
   "notify.[].digest": ["collects messages for this long into one", "none"],
 

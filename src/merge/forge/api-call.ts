@@ -12,8 +12,8 @@ import { redacted } from "./redact.ts";
  */
 export interface Api {
   get(path: string): Promise<unknown>;
-  /** All items of a list, page by page, at most `limit`. */
-  list(path: string, limit?: number): Promise<unknown[]>;
+  /** All items of a list that count, page by page, at most `limit`. */
+  list(path: string, limit?: number, isCounted?: (item: unknown) => boolean): Promise<unknown[]>;
   post(path: string, body: unknown): Promise<unknown>;
 }
 
@@ -29,15 +29,14 @@ export function apiOf(
   const ask = async (method: "GET" | "POST", path: string, body?: unknown) => {
     const program = host.find(name);
     if (program === null) throw notInstalled(name);
+    const at = whereOf(name, hostname);
     const flags = [
-      `--method=${method}`,
-      "--include",
-      ...(hostname === null ? [] : [`--hostname=${hostname}`]),
+      ...[`--method=${method}`, "--include", ...at.flags],
       ...(body === undefined ? [] : ["--header=Content-Type: application/json", "--input=-"]),
     ];
     const stdin = body === undefined ? "" : JSON.stringify(body);
     const answer = await host
-      .run({ argv: [program, "api", ...flags, path], cwd, stdin })
+      .run({ argv: [program, "api", ...flags, path], cwd, stdin, env: at.env })
       .catch((error: unknown) => {
         throw held(`${name} cannot be started: ${messageOf(error)}.`);
       });
@@ -47,18 +46,30 @@ export function apiOf(
   return {
     get,
     post: (path, body) => ask("POST", path, body),
-    async list(path, limit = MOST_ITEMS) {
+    async list(path, limit = MOST_ITEMS, isCounted = () => true) {
       const items: unknown[] = [];
       for (let page = 1; items.length < limit; page++) {
         const more = path.includes("?") ? "&" : "?";
         const found = await get(`${path}${more}per_page=${PAGE}&page=${page}`);
         if (!Array.isArray(found)) throw noAnswer(name, "no list", false);
-        items.push(...found);
+        items.push(...found.filter(isCounted));
         if (found.length < PAGE) break;
       }
       return items.slice(0, limit);
     },
   };
+}
+
+/** Neither program takes a port in --hostname; glab takes it in its variable, gh nowhere. */
+function whereOf(name: ForgeName, hostname: string | null) {
+  if (hostname === null) return { flags: [], env: {} };
+  if (!hostname.includes(":")) return { flags: [`--hostname=${hostname}`], env: {} };
+  if (name === "glab") return { flags: [], env: { GITLAB_HOST: hostname } };
+  const [bare] = hostname.split(":");
+  throw new VivError(
+    "INVALID",
+    `gh cannot speak to ${hostname}: it takes no port; name the repository without it, like repo = "${bare}/owner/name" in [merge].`,
+  );
 }
 
 /** The answer in its form; held when it is another. */
@@ -124,7 +135,7 @@ function silent(
   host: ForgeHost,
 ): VivError {
   if ((name === "gh" && status === GH_LOGIN) || NO_LOGIN.test(stderr)) return notLoggedIn(name);
-  const said = redacted(lastLines(stderr, 1)[0] ?? "", host.env);
+  const said = redacted(reasonIn(stderr), host.env);
   if (NO_NETWORK.test(stderr)) {
     const first = redacted(lastLines(stderr, 100)[0] ?? said, host.env);
     return held(`${name} cannot reach the forge (${first}).`, { unsure: isChange });
@@ -133,6 +144,12 @@ function silent(
   return held(`${name} ended with ${status ?? "a signal"}${said && `: ${said}`}.`, {
     unsure: isChange,
   });
+}
+
+/** Its last line; the first where its usage follows. */
+function reasonIn(stderr: string): string {
+  const [before = "", usage] = stderr.split(/^usage:/im);
+  return (usage === undefined ? lastLines(stderr, 1)[0] : lastLines(before, 100)[0]) ?? "";
 }
 
 function notLoggedIn(name: ForgeName): VivError {
@@ -173,7 +190,9 @@ function refused(
   const { message, error, errors } = (body ?? {}) as Record<string, unknown>;
   const details = Array.isArray(errors) ? errors.map(textOfError).filter(Boolean) : [];
   const texts = [message ?? error, ...details].map((one) => textOfError(one)).filter(Boolean);
-  const said = redacted(texts.join("; ") || lastLines(stderr, 1)[0] || "no reason", host.env);
+  // glab fails to print a reason that is a list or a table, and says so instead.
+  const printed = reasonIn(stderr).replace(/^json: cannot unmarshal.*/, "");
+  const said = redacted(texts.join("; ") || printed || "no reason", host.env);
   const hint = status === 404 ? "; the repository is not there, or not for this login" : "";
   const words = `${name}: the forge refused it (HTTP ${status}): ${said}${hint}.`;
   return new VivError("INVALID", words, { status, said });

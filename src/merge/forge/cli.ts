@@ -113,21 +113,31 @@ const importCommand: Command = {
     ["viv import --from gh --repo owner/name --dry-run", "what would become a task"],
   ],
   accessFor: ({ dry_run }) => (dry_run === true ? "read" : "create"),
-  human: ({ tasks }: ImportOutput, term) => {
+  human: ({ tasks, more }: ImportOutput, term) => {
     if (tasks.length === 0) return term.color.dim("no open issue has the label");
     const paint = {
       created: term.color.green,
       existed: term.color.dim,
       skipped: term.color.yellow,
     };
+    // A dry run made none of them.
+    const isDry = tasks.every(({ did, state }) => did !== "created" || state === null);
     const rows = tasks.map(({ id, did, title, reason }) => [
-      paint[did](did),
+      paint[did](isDry && did === "created" ? "new" : did),
       id,
       prose(plain(title)),
       prose(plain(reason ?? "")),
     ]);
     const made = tasks.filter(({ did }) => did === "created").length;
-    return `${table(rows, term)}\n${term.color.dim(`${counted(made, "new task")}`)}`;
+    const sum =
+      isDry && made > 0 ? `${counted(made, "task")} would be made` : counted(made, "new task");
+    const lines = [table(rows, term), term.color.dim(sum)];
+    const next = tasks.length * 10;
+    if (more) {
+      const words = `there are more issues than ${tasks.length}; take them with --limit ${next}`;
+      lines.push(term.color.yellow(words));
+    }
+    return lines.join("\n");
   },
 };
 

@@ -89,13 +89,16 @@ export interface Forge {
   comment(issue: number, body: string): Promise<void>;
 }
 
+export type ForgeRequest = Omit<ProgramRequest, "env" | "timeoutMs"> & { env?: Env };
+
 /** The machine's side: the programs, and how one is run. */
 export interface ForgeHost {
   env: Env;
   now(): number;
   /** Its path, or null when it is not installed. */
   find(program: ForgeName): string | null;
-  run(request: Omit<ProgramRequest, "env" | "timeoutMs">): Promise<ProgramAnswer>;
+  /** `env`: on top of the user's. */
+  run(request: ForgeRequest): Promise<ProgramAnswer>;
   /** A text of the user's; INVALID when it cannot be read. */
   readText(path: string): string;
 }

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
+import { isRecord } from "../../base/json.ts";
 import { apiOf, shaped } from "./api-call.ts";
 import type { Check, Comment, Forge, ForgeHost, Issue, Place, PullRequest } from "./forge.ts";
 
@@ -47,10 +48,11 @@ export function ghForge(host: ForgeHost, place: Place, cwd: string, from: Place)
     },
     async issues(label, limit) {
       const path = `${repo}/issues?state=open&labels=${encodeURIComponent(label)}`;
-      const found = read(z.array(issue), await api.list(path, limit));
-      const all: Issue[] = [];
       // The list has pull requests as well.
-      for (const one of found.filter(({ pull_request }) => !pull_request)) {
+      const isIssue = (one: unknown) => !(isRecord(one) && one.pull_request);
+      const found = read(z.array(issue), await api.list(path, limit, isIssue));
+      const all: Issue[] = [];
+      for (const one of found) {
         const author = one.user?.login ?? "ghost";
         const isTrusted =
           TRUSTED.has(one.author_association) ||
@@ -117,7 +119,6 @@ const issue = z.object({
   user: z.nullish(z.object({ login: z.string() })),
   author_association: z.optional(z.string()),
   labels: z.array(z.union([z.string(), z.object({ name: z.string() })])),
-  pull_request: z.optional(z.unknown()),
 });
 
 const labelEvent = z.object({

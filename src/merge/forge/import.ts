@@ -2,6 +2,7 @@ import { resolve } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import type { Config } from "../../base/section.ts";
 import { checkoutAbove } from "../../platform/git/git.ts";
+import type { Store } from "../../queue/store.ts";
 import { routeFor } from "../../work/config-route.ts";
 import { notInstalled } from "./api-call.ts";
 import type { Forge, ForgeName, Issue } from "./forge.ts";
@@ -36,26 +37,33 @@ export interface Imported {
 
 const MOST_TITLE = 500;
 
+/** `store` null: a dry run where there is no run yet. */
+type ImportContext = Omit<ForgeContext, "store"> & { store: Store | null };
+
+/** `more`: the label has more open issues than the limit. */
 export async function importIssues(
-  context: ForgeContext,
+  context: ImportContext,
   request: ImportRequest,
-): Promise<Imported[]> {
+): Promise<{ tasks: Imported[]; more: boolean }> {
   const { store, host } = context;
   if (host.find(request.from) === null) throw notInstalled(request.from);
   const forge = await forgeOf(context, request);
-  return withForgeLock(store.folder, async () => {
-    mustBeOpen(store.folder, host.now());
-    const issues = await forge.issues(request.label, request.limit);
-    const all: Imported[] = [];
-    for (const issue of issues.sort((a, b) => a.number - b.number)) {
-      all.push(await take(context, forge, issue, request));
+  const act = async () => {
+    if (store !== null) mustBeOpen(store.folder, host.now());
+    // One more than wanted, to know whether there are more.
+    const found = await forge.issues(request.label, request.limit + 1);
+    const tasks: Imported[] = [];
+    for (const issue of found.slice(0, request.limit).sort((a, b) => a.number - b.number)) {
+      tasks.push(await take(store, forge, issue, request));
     }
-    return all;
-  });
+    return { tasks, more: found.length > request.limit };
+  };
+  // A dry run leaves nothing in the run, not even the lock's folder.
+  return store === null || request.isDry ? act() : withForgeLock(store.folder, act);
 }
 
 async function take(
-  { store }: ForgeContext,
+  store: Store | null,
   forge: Forge,
   issue: Issue,
   { from, label, type, isDry }: ImportRequest,
@@ -68,13 +76,13 @@ async function take(
     const reason = `${oneLine(author, 40)} may not write to the repository, and set the label ${label} as its author`;
     return { ...row, did: "skipped", reason };
   }
-  const there = await store.show(id);
+  const there = (await store?.show(id)) ?? null;
   if (there !== null) {
     if (there.task?.payload.url === url) return { ...row, did: "existed" };
     const reason = `the id ${id} is another task's; import this repository into a run of its own`;
     return { ...row, did: "skipped", reason };
   }
-  if (isDry) return { ...row, did: "created" };
+  if (isDry || store === null) return { ...row, did: "created" };
   // Before the task: a worker may end it before we write anything else.
   const { host, path: repo } = forge.place;
   const record = { task: id, forge: from, host, repo, issue: { number, url } };
@@ -86,7 +94,7 @@ async function take(
 }
 
 /** The repository on the forge: by its name, else by the remote of the one here, else of the route. */
-async function forgeOf({ host, config }: ForgeContext, request: ImportRequest): Promise<Forge> {
+async function forgeOf({ host, config }: ImportContext, request: ImportRequest): Promise<Forge> {
   const { from, repo, cwd, type } = request;
   const settings = settingsOf(config);
   const named = repo ?? settings.repo;

@@ -1,7 +1,8 @@
 import * as z from "zod/mini";
-import { VivError } from "../../base/errors.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
 import { count, flag, list, text } from "../../operation/fields.ts";
-import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { defineOperation } from "../../operation/operation.ts";
+import { defineRunOperation, type RunContext, storePort } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
 import { LANDING_STATES, type Landing, readLanding } from "../landing.ts";
@@ -174,7 +175,8 @@ const LABEL = "agent";
 const TYPE = "issue";
 const LIMIT = 100;
 
-export const importFrom = defineRunOperation({
+/** A dry run needs no run: it may be the first thing that a person tries. */
+export const importFrom = defineOperation({
   name: "import",
   summary: "make tasks of a forge's issues",
   access: "create",
@@ -195,26 +197,33 @@ export const importFrom = defineRunOperation({
         reason: z.optional(z.string()),
       }),
     ),
+    /** The label has more open issues than the limit. */
+    more: z.boolean(),
   }),
   async run(context, { from, label = LABEL, repo, type = TYPE, limit = LIMIT, dry_run }) {
-    const { store, here } = context;
+    const { here, use } = context;
     if (label.trim() === "") throw new VivError("INVALID", "--label is empty; name a label.");
-    const forge = await forgeContext(context);
+    const isDry = dry_run === true;
+    const store = await use(storePort).catch((error: unknown) => {
+      if (isDry && isVivError(error, "UNSUPPORTED")) return null; // there is no run here
+      throw error;
+    });
+    const forge = { store, host: await use(forgePort), config: here.config };
     const [{ importIssues }, { noteLimit }, { isHeld }] = await Promise.all([
       import("./import.ts"),
       import("./open.ts"),
       import("./forge.ts"),
     ]);
-    const request = { from, label, repo, type, limit, isDry: dry_run === true, cwd: here.cwd };
+    const request = { from, label, repo, type, limit, isDry, cwd: here.cwd };
     const found = await importIssues(forge, request).catch((error: unknown) => {
-      if (isHeld(error)) noteLimit(forge, error);
+      if (isHeld(error) && store !== null && !isDry) noteLimit({ ...forge, store }, error);
       throw error;
     });
     const tasks = [];
-    for (const one of found) {
-      const view = one.did === "skipped" ? null : await store.show(one.id);
+    for (const one of found.tasks) {
+      const view = one.did === "skipped" ? null : await store?.show(one.id);
       tasks.push({ ...one, type: view?.type ?? type, state: view?.state ?? null });
     }
-    return { tasks };
+    return { tasks, more: found.more };
   },
 });

@@ -24,6 +24,8 @@ const forgeRecord = z.object({
   issue: z.optional(
     z.object({
       ...{ number: z.number(), url: z.string(), told: z.optional(z.string()) },
+      /** Since when the comment is on its way. */
+      telling: z.optional(z.string()),
       /** Where it lies, once the pull request's place stands above: that may be another. */
       from: z.optional(
         z.object({ forge: z.enum(FORGES), host: z.nullable(z.string()), repo: z.string() }),

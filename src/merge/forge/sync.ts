@@ -174,9 +174,10 @@ async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
   }
 }
 
+/** As the forge has it now: a person may have given it another target. */
 function withRequest(landing: Landing, { forge }: ForgeRecord, view: PullRequestView): Landing {
-  const { number, url } = view;
-  return { ...landing, pull_request: { number, url, forge } };
+  const { number, url, base: target } = view;
+  return { ...landing, target, pull_request: { number, url, forge } };
 }
 
 async function pushed(context: SyncContext, id: string): Promise<Synced> {

@@ -24,14 +24,25 @@ export async function tellIssue(
   const mark = markOf([store.runId, id, created, issue.url]);
   const before = await forge.commentsOf(issue.number);
   const isThere = before.some((body) => body.includes(mark));
+  const now = host.now();
+  const { telling, ...untold } = issue;
+  const note = (more: { telling?: string; told?: string }) =>
+    writeForgeRecord(store.folder, { ...record, issue: { ...untold, ...more } });
   if (!isThere) {
+    if (telling !== undefined && Math.abs(now - Date.parse(telling)) < ON_ITS_WAY_MS) return false;
     const body = `${redacted(sentenceFor(id, landing), host.env)}\n\n${mark}`;
-    await forge.comment(issue.number, body);
+    note({ telling: new Date(now).toISOString() });
+    await forge.comment(issue.number, body).catch((error: unknown) => {
+      note({}); // the program has ended: the next look is the truth
+      throw error;
+    });
   }
-  const told = new Date(host.now()).toISOString();
-  writeForgeRecord(store.folder, { ...record, issue: { ...issue, told } });
+  note({ told: new Date(now).toISOString() });
   return !isThere;
 }
+
+/** A process that was killed leaves its gh at work: what it sends may come after the next one has looked. */
+const ON_ITS_WAY_MS = 60_000;
 
 /** It cannot be known beforehand, and no reader of the page sees it. */
 function markOf(parts: readonly string[]): string {
