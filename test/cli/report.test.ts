@@ -78,7 +78,8 @@ async function finished(store: Store, id: string, more: { review?: boolean; proo
   await store.enqueue({ id, type: "fix", review, done_when: "npm test", payload: { title: id } });
   const [claim] = await store.claim({ worker: "w1" });
   if (more.proof) await store.artifacts.write(`${id}.proof.json`, more.proof);
-  const isProven = more.proof !== undefined && JSON.parse(more.proof).exit === 0;
+  const { exit, attempt } = JSON.parse(more.proof ?? "{}");
+  const isProven = exit === 0 && attempt === 1;
   const ref = { id, worker: "w1", token: claim?.token };
   await store.complete(ref, isProven ? { proof: {} } : {});
 }
