@@ -51,7 +51,11 @@ export async function notifyBeside(
   const ofRun = store && join(store.folder, store.extension(WORK_SITE) ? OUTBOX.pit : OUTBOX.run);
   if (store !== null && ofRun !== null) {
     guard(store.folder, "strict"); // handlers write there, too
-    const source = runSource(store, () => isDrained(store, null), context.now);
+    const source = runSource(
+      store,
+      () => isDrained(store, null, { isOverWhenPaused: false }),
+      context.now,
+    );
     await serve(ofRun, store.runId, source).ready;
   }
   let crewState: string | null = null;

@@ -117,6 +117,7 @@ describe("viv archive", () => {
     expect(await json(["ls"], around())).toMatchObject({ paused: {}, counts: { done: 1 } });
     expect((await say("doctor")).stdout).toContain("healthy");
     await done("resume");
+    expect(await done("merge", "a")).toContain("landed  a");
     await done("retry", "a").catch(() => {});
     await done("enqueue", "--type", "t", "--id", "b");
     await say("work", "--drain");
