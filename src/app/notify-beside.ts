@@ -57,7 +57,11 @@ export async function notifyBeside(
   const serveRun = async () => {
     if (store === null || ofRun === null || targets().length === 0 || services.has(ofRun)) return;
     guard(store.folder, "strict"); // handlers write there, too
-    const source = runSource(store, () => isDrained(store, null), context.now);
+    const source = runSource(
+      store,
+      () => isDrained(store, null, { isOverWhenPaused: false }),
+      context.now,
+    );
     await serve(ofRun, store.runId, source).ready;
   };
   await serveRun();

@@ -63,7 +63,10 @@ void runCli({
       viv: fileURLToPath(import.meta.url),
       unitFiles: async () => (await import("../platform/systemd/unit-files.ts")).unitFiles,
     },
-    ask: async (question) => (await import("../operation/ask.ts")).askOnTerminal(process, question),
+    ask: async (question) => {
+      const { askOnTerminal } = await import("../operation/ask.ts");
+      return askOnTerminal(process, question, stop.signal);
+    },
     notice: (sentence) => void process.stderr.write(`viv: ${plain(sentence)}\n`),
   }),
   flags: (command) => {

@@ -43,6 +43,12 @@ export interface ReceiptRecord {
   receipt: string;
 }
 
+/** A person approved the attempt with this token although its proof did not count, for this reason. */
+export interface ApprovalRecord {
+  approved: string;
+  unproven: string;
+}
+
 export type HistoryRecord = AttemptRecord | RetryRecord;
 
 export function isAttempt(record: HistoryRecord): record is AttemptRecord {

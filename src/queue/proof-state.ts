@@ -3,12 +3,16 @@ import { idWord } from "../base/names.ts";
 import { type HistoryRecord, isAttempt, type Proof } from "./attempt.ts";
 
 /**
- * Is the work of a task proven? Only a `done_when` asks for that. The proof must have passed, and be
- * that of the last attempt: an earlier one was about other work.
+ * Is the work of a task proven? Only a `done_when` asks for that. The end of the last attempt must be
+ * recorded with a proof that passed, and nothing may have sent the task back since. `proof.json` only
+ * has the details: a handler can write it too, and it stays when a task is moved by hand.
  */
 
 /** Recorded where a task that asks for a proof ends as done without one. */
 export const NO_PROOF = "no proof ran";
+
+/** There is a `proof.json`, and no end that had it. */
+const NOT_RECORDED = "no attempt ended with its proof: the ledger has none";
 
 /** Of work that was handed in. */
 export const WAITS_FOR_PROOF = "its work is done and waits for a worker that proves it";
@@ -20,13 +24,20 @@ export function whyUnproven(
   history: readonly HistoryRecord[],
 ): string | null {
   if (typeof doneWhen !== "string") return null;
-  const attempt = history.findLast(isAttempt)?.attempt ?? 1;
+  const last = history.at(-1);
+  if (last !== undefined && isAttempt(last) && last.proof === "passed") return null;
+  const attempts = history.filter(isAttempt).length;
+  const attempt = last !== undefined && isAttempt(last) ? last.attempt : attempts + 1;
   if (proof === null) return NO_PROOF;
   if (proof.attempt !== attempt) {
     return `the last proof is of attempt ${proof.attempt}, and this is attempt ${attempt}`;
   }
-  if (proof.exit === 0) return null;
+  if (proof.exit === 0) return recordedReason(last) ?? NOT_RECORDED;
   return proof.timed_out ? "its proof ran out of time" : `its proof failed (exit ${proof.exit})`;
+}
+
+function recordedReason(last: HistoryRecord | undefined): string | undefined {
+  return last !== undefined && isAttempt(last) ? last.unproven : undefined;
 }
 
 /** Of an approval. */

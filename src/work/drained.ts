@@ -3,6 +3,13 @@ import { chokedWorkers, mayTry } from "../queue/choke.ts";
 import type { Store } from "../queue/store.ts";
 import { WORK_SITE } from "./host.ts";
 
+interface Limits {
+  reviewLimit?: number;
+  waitsForPeople?: (type: string) => boolean;
+  /** False: the tasks of a paused run are still to do. */
+  isOverWhenPaused?: boolean;
+}
+
 /**
  * Nothing is left to do: no task of these types is pending, no claimed task could come back or wake
  * others, and no task waits only for a time. Tasks that wait for people do not count: a full review,
@@ -11,13 +18,15 @@ import { WORK_SITE } from "./host.ts";
 export async function isDrained(
   store: Store,
   types: readonly string[] | null,
-  limits: { reviewLimit?: number; waitsForPeople?: (type: string) => boolean } = {},
+  limits: Limits = {},
 ): Promise<boolean> {
   const { reviewLimit = Number.POSITIVE_INFINITY, waitsForPeople = () => false } = limits;
+  const { isOverWhenPaused = true } = limits;
   const wanted = { types: types ?? undefined };
   const { review, claimed } = await store.counts();
   if (await store.extension(WORK_SITE)?.hasUnprovenResults()) return false;
-  if (claimed === 0 && (review >= reviewLimit || (await store.paused()))) return true;
+  if (claimed === 0 && review >= reviewLimit) return true;
+  if (claimed === 0 && isOverWhenPaused && (await store.paused())) return true;
   const isForOthers = (type: string) => types === null && store.reservedTypes.includes(type);
   // A foreign task with a name that we would refuse is for other workers.
   for await (const { id, type } of store.list({ states: ["pending"], ...wanted })) {

@@ -15,6 +15,7 @@ import type { Begin } from "./workspaces/begin.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { Prepared, PrepareRequest } from "./workspaces/prepare.ts";
 import type { RemovedWorkspace, WorkspaceInfo } from "./workspaces/record.ts";
+import type { RemovalOptions } from "./workspaces/remove.ts";
 import type { WorkspaceUse } from "./workspaces/use.ts";
 
 export interface LandedAs {
@@ -72,11 +73,7 @@ export interface WorkerHost extends RouteHost {
   worktreeContent?(id: string): Promise<WorktreeContent | null>;
   listWorkspaces(): Promise<WorkspaceInfo[]>;
   /** Writes unsaved work to a patch in artifacts/ first; not if this commit of its branch has landed. */
-  removeWorkspace(
-    id: string,
-    landed?: string,
-    how?: { isOnlySpent: boolean },
-  ): Promise<RemovedWorkspace>;
+  removeWorkspace(id: string, landed?: string, how?: RemovalOptions): Promise<RemovedWorkspace>;
   /** How the branch of a task has landed; null if it has not. */
   landedAs?(id: string): Promise<LandedAs | null>;
   /** The gates of accounts, for every worker on the machine. */

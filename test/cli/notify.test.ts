@@ -58,6 +58,18 @@ describe("viv work", () => {
     expect(texts.join("")).not.toContain("sesame");
   });
 
+  it("does not call a paused run idle while tasks are pending", async () => {
+    const { there, around } = await project(HOOK);
+    for (const id of ["a", "b"]) await ok(["enqueue", "--type", "t", "--id", id], around);
+    await ok(["work", "--once"], around);
+    await ok(["pause"], around);
+    await cli(["work", "--drain"], around);
+    expect(eventsAt(there)).toEqual([]);
+    await ok(["resume"], around);
+    await cli(["work", "--drain"], around);
+    expect(eventsAt(there)).toEqual(["idle"]);
+  });
+
   it("tells what happened while no process ran, and not what was before [[notify]]", async () => {
     const { there, around } = await project(HOOK);
     const claimAndEnd = async (id: string) => {

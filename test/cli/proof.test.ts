@@ -1,5 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, linkSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  linkSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test, vi } from "vitest";
 import { openRun } from "../../src/main.ts";
@@ -247,6 +255,9 @@ describe("approve", () => {
     expect(await shown("a")).toMatchObject({ state: "review", history: [{ proof: "passed" }] });
     writeFileSync(join(run, "workspaces/a/more"), "");
     expect(await say("approve", "a")).toMatchObject({ status: 4, stderr: /other files since/ });
+    await done("approve", "a", "--unproven");
+    expect(await done("ls", "--state", "done")).toContain("unproven: its worktree has other files");
+    expect(await done("why", "a")).toContain("it is unproven: its worktree has other files");
     git("-C", join(run, "workspaces/b"), "commit", "-q", "--allow-empty", "-m", "two");
     expect(await say("approve", "b")).toMatchObject({ status: 4, stderr: /other commits since/ });
     expect(await done("approve", "c")).toBe("c: review → done\n");
@@ -320,5 +331,71 @@ describe("no way leads to done unproven in silence", () => {
     expect(await done("ls", "--state", "done")).toContain("unproven: no proof ran");
     expect(await shown("a")).toMatchObject({ state: "done", unproven: "no proof ran" });
     expect(await done("why", "a")).toContain("it is unproven");
+  });
+
+  const byHand = (from: string, to: string) =>
+    renameSync(join(run, from, "a.json"), join(run, to, "a.json"));
+  const proven = async (...more: string[]) => {
+    await claimed("a", "true", ...more);
+    await done("complete", "a", "--worker", "me");
+    expect((await shown("a")).unproven).toBeUndefined();
+  };
+  const again = async () => {
+    await done("claim", "--worker", "me");
+    byHand("claimed/me", "done");
+  };
+
+  test.each<[string, () => Promise<unknown>]>([
+    [
+      "sent back by a review, then moved",
+      async () => {
+        await proven("--review");
+        await done("reject", "a", "--note", "again");
+        await again();
+      },
+    ],
+    [
+      "given out again, then moved",
+      async () => {
+        await proven();
+        const round = ["--task-id", "a", "--task-type", "t", "--payload", '{"n":2}'];
+        await swarmCli(["enqueue", "--run-dir", run, ...round]);
+        await again();
+      },
+    ],
+    [
+      "moved back by hand, then claimed and moved",
+      async () => {
+        await proven();
+        byHand("done", "pending");
+        await again();
+      },
+    ],
+    [
+      "moved, with a proof.json that no attempt of ours has written",
+      async () => {
+        await claimed("a", "false");
+        const proof = { attempt: 1, command: "false", exit: 0, timed_out: false, duration_ms: 1 };
+        writeFileSync(join(run, "artifacts/a.proof.json"), JSON.stringify(proof));
+        byHand("claimed/me", "done");
+      },
+    ],
+  ])("%s: unproven, also without the derived files", async (_, end) => {
+    await end();
+    for (const derived of [true, false]) {
+      if (!derived) rmSync(join(run, ".viv"), { recursive: true });
+      expect(await shown("a")).toMatchObject({ state: "done", unproven: /proof/ });
+      expect(await done("ls", "--state", "done")).toContain("unproven: ");
+      expect(await done("why", "a")).toContain("it is unproven");
+      expect(await done("report")).toContain("not proven: a");
+    }
+  });
+
+  test("a proof of the first attempt survives the loss of the derived files", async () => {
+    await proven();
+    rmSync(join(run, ".viv"), { recursive: true });
+    expect((await shown("a")).unproven).toBeUndefined();
+    expect(await done("ls", "--state", "done")).not.toContain("unproven");
+    expect(await done("report")).toContain("1 done, 1 proven");
   });
 });

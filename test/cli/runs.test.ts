@@ -117,6 +117,7 @@ describe("viv archive", () => {
     expect(await json(["ls"], around())).toMatchObject({ paused: {}, counts: { done: 1 } });
     expect((await say("doctor")).stdout).toContain("healthy");
     await done("resume");
+    expect(await done("merge", "a")).toContain("landed  a");
     await done("retry", "a").catch(() => {});
     await done("enqueue", "--type", "t", "--id", "b");
     await say("work", "--drain");
@@ -156,6 +157,42 @@ describe("viv archive", () => {
     expect(readdirSync(home)).not.toContain("run");
   });
 
+  test("a full disk leaves the run as it was: no draft, no pause", async () => {
+    await done("init", run);
+    const bin = join(home, "bin");
+    mkdirSync(bin);
+    const said = "gzip: stdout: No space left on device";
+    writeFileSync(
+      join(bin, "tar"),
+      `#!/bin/sh\nhead -c 9999 /dev/zero > .run.tar.gz.new\necho "${said}" >&2\nexit 2\n`,
+    );
+    chmodSync(join(bin, "tar"), 0o755);
+    const full = viv(["archive", "run"], {
+      cwd: home,
+      env: { ...env, PATH: `${bin}:${env.PATH}` },
+    });
+    expect(full).toMatchObject({ status: 5, stderr: /No space left/ });
+    expect(readdirSync(home).filter((name) => name.includes("tar.gz"))).toEqual([]);
+    expect(await json(["ls"], around())).not.toHaveProperty("paused");
+  });
+
+  test("a restored run is synced in one step, or file by file", async () => {
+    const bin = join(home, "bin");
+    mkdirSync(bin);
+    for (const status of [0, 1]) {
+      await done("init", run);
+      writeFileSync(join(bin, "sync"), `#!/bin/sh\necho "$@" > ${home}/synced\nexit ${status}\n`);
+      chmodSync(join(bin, "sync"), 0o755);
+      await done("archive", "run");
+      const path = { ...env, PATH: `${bin}:${env.PATH}` };
+      const back = viv(["archive", "--restore", "run"], { cwd: home, env: path });
+      expect(back).toMatchObject({ status: 0, stdout: /^restored/ });
+      const once = process.platform === "linux" ? `-f ${home}/.run.restoring/run\n` : undefined;
+      if (once) expect(readFileSync(join(home, "synced"), "utf8")).toBe(once);
+      rmSync(run, { recursive: true });
+    }
+  });
+
   test("refuses open tasks, claims, live workers, and an archive that is there", async () => {
     await done("enqueue", "--type", "t", "--id", "a");
     expect(await say("archive")).toMatchObject({ status: 4, stderr: /1 task is open/ });
@@ -190,6 +227,14 @@ describe("viv rm", () => {
     mkdirSync(join(home, "project"));
     writeFileSync(join(home, "project/precious"), "");
     expect(await say("rm", "project", "--yes")).toMatchObject({ status: 3 });
+    const todo = join(home, "todo");
+    for (const name of ["pending", "done"]) mkdirSync(join(todo, name), { recursive: true });
+    writeFileSync(join(todo, "done/tax.txt"), "paid");
+    for (const verb of ["rm", "archive"]) {
+      const yes = verb === "rm" ? ["--yes"] : [];
+      expect(await say(verb, "todo", ...yes)).toMatchObject({ status: 5, stderr: /neither \.viv/ });
+      expect(readdirSync(todo)).toEqual(["done", "pending"]);
+    }
     await done("enqueue", "--type", "t", "--id", "a");
     mkdirSync(join(run, "src"));
     expect(await say("rm", "run", "--yes")).toMatchObject({

@@ -7,7 +7,7 @@ import type { LastMove } from "./ledger-digest.ts";
 const AT = "2026-11-16T01:00:00.000Z";
 
 function failed(id: string, last: Partial<LastMove> | null, fingerprint?: string): FailedTask {
-  const move = last && { event: "ended", at: AT, to: "failed" as const, unproven: false, ...last };
+  const move = last && { event: "ended", at: AT, to: "failed" as const, proven: false, ...last };
   const facts = { last: move, fingerprint, landed: null, attempts: 1, workMs: 0, workers: [] };
   return { id, since: AT, facts };
 }

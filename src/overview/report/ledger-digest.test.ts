@@ -36,7 +36,7 @@ describe("a digest of the ledger", () => {
   it("keeps the attempt of a review that is approved, and whether that was without a proof", () => {
     const digest = digestOf(
       claim("t", "01:00:00", "1"),
-      end("t", "01:10:00", "1", { outcome: "done", to: "review", attempt: 3 }),
+      end("t", "01:10:00", "1", { outcome: "done", to: "review", attempt: 3, proof: "passed" }),
       {
         at: at("02:00:00"),
         event: "approved",
@@ -46,7 +46,7 @@ describe("a digest of the ledger", () => {
         unproven: "no proof ran",
       },
     );
-    expect(digest.tasks.get("t")?.last).toMatchObject({ to: "done", attempt: 3, unproven: true });
+    expect(digest.tasks.get("t")?.last).toMatchObject({ to: "done", attempt: 3, proven: false });
   });
 
   it("forgets an end that is void, and a task that went back", () => {

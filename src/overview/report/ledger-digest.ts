@@ -13,8 +13,8 @@ export interface LastMove {
   outcome?: string;
   note?: string;
   by?: string;
-  /** It was ended, or approved, without a proof. */
-  unproven: boolean;
+  /** Its proof passed, in the attempt that ended there. */
+  proven: boolean;
 }
 
 /** A merge of its branch that is in the target. */
@@ -180,7 +180,10 @@ export class LedgerDigest {
       outcome: textIn(line.outcome) ?? undefined,
       note: textIn(line.note) ?? undefined,
       by: textIn(line.by) ?? undefined,
-      unproven: Boolean(line.unproven),
+      proven:
+        event === "approved"
+          ? facts.last?.proven === true && !line.unproven
+          : line.proof === "passed",
     };
   }
 }

@@ -1,6 +1,5 @@
 import { setImmediate } from "node:timers/promises";
 import { isVivError } from "../../base/errors.ts";
-import { isName } from "../../base/names.ts";
 import { budgetSection } from "../../engines/costs/config-costs.ts";
 import { LedgerTotals } from "../../engines/costs/ledger-totals.ts";
 import { isLimited } from "../../engines/costs/reserve-policy.ts";
@@ -72,21 +71,17 @@ export async function readStates(store: Store) {
 
 /** Why a result is not proven; null: its proof passed, in the attempt that ended there. */
 export function whyUnproven(proof: Proof | null, last: LastMove | null, task?: Task | null) {
+  if (last?.proven) return null;
   if (proof === null) return task?.done_when ? "its done_when has not run" : "nothing proves it";
   if (proof.timed_out) return "the time of its proof was up";
   if (proof.exit !== 0) return `its proof ended with ${proof.signal ?? `exit ${proof.exit}`}`;
   const isOfThis = last?.attempt === undefined || proof.attempt === last.attempt;
   if (!isOfThis) return `its proof is of attempt ${proof.attempt}`;
-  return last?.unproven ? "it was ended without a proof" : null;
+  return "it was ended without a proof";
 }
 
 /** Done tasks of the period. The ledger has the time; of one that was moved by hand, its file. */
-export async function readDone(
-  store: Store,
-  done: readonly TaskSummary[],
-  digest: LedgerDigest,
-  since: string,
-) {
+export async function readDone(done: readonly TaskSummary[], digest: LedgerDigest, since: string) {
   const all = new Set(done.map(({ id }) => id));
   const result = { all, count: 0, proven: 0, unproven: [] as string[], by_hand: 0 };
   for (const { id, since: at } of done) {
@@ -95,8 +90,7 @@ export async function readDone(
     if ((move?.at ?? at) < since) continue;
     result.count++;
     if (move === null) result.by_hand++;
-    const proof = move !== null && isName(id) ? await store.proof(id) : null;
-    if (proof !== null && whyUnproven(proof, move) === null) result.proven++;
+    if (move?.proven) result.proven++;
     else if (result.unproven.length < MOST_NAMED) result.unproven.push(id);
     if (result.count % 1000 === 0) await setImmediate(); // a server has other requests
   }

@@ -55,7 +55,7 @@ export const report = defineRunOperation({
     const warden = await unlessRefused(notes, () => port.warden(context, since));
     for (const { name, from, to } of crew?.runs ?? []) digest.busy.add(crewKey(name), from, to);
     const { landings, unreadable: badLandings } = readLandings(store, digest);
-    const done = await readDone(store, states.done, digest, since);
+    const done = await readDone(states.done, digest, since);
     const { all: doneTasks, ...doneFacts } = done;
     const landed = await landedIn(digest, landings, since, port);
     const counts = countsInWords(await store.counts());

@@ -3,7 +3,7 @@ import { isVivError } from "../../base/errors.ts";
 import { parseObject } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
 import { watchPaths } from "../../platform/files/watch.ts";
-import { type AttemptRecord, isAttempt } from "../attempt.ts";
+import { type AttemptRecord, type HistoryRecord, isAttempt } from "../attempt.ts";
 import type { LedgerLine } from "../ledger.ts";
 import { isHandedIn, WAITS_FOR_PROOF, whyUnproven } from "../proof-state.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
@@ -30,7 +30,15 @@ import { type FsRun, nowIso } from "./fs-run.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
 import { readProof } from "./record/artifact-files.ts";
-import { attemptFrom, hasHistory, readHistory } from "./record/attempts.ts";
+import {
+  attemptFrom,
+  decisionFrom,
+  digestLedger,
+  dropProof,
+  hasHistory,
+  isDecision,
+  readHistory,
+} from "./record/attempts.ts";
 import { LedgerFollower, linesAbout, readLedger } from "./record/ledger-files.ts";
 import { completedTasks } from "./record/status-file.ts";
 
@@ -54,7 +62,7 @@ export function showTask(run: FsRun, rawId: string): TaskView | null {
     since: stats ? changedAt(stats) : nowIso(run),
     /** Read from the ledger only when asked for: that is long, and many tasks are shown for their state. */
     get history() {
-      history ??= attemptsFromLedger(run, id);
+      history ??= historyFromLedger(run, id);
       return history;
     },
     worker,
@@ -69,7 +77,7 @@ function showDoneByHand(run: FsRun, id: string): TaskView | null {
   const stats = found && statIfThere(found.path);
   if (!stats) return null;
   const { task } = readTaskAt(run, found.path, id);
-  const history = attemptsFromLedger(run, id);
+  const history = historyFromLedger(run, id);
   const type = task?.task_type ?? null;
   return { id, type, state: "done", task, since: changedAt(stats), history, reason: found.why };
 }
@@ -115,22 +123,31 @@ function showQuarantined(run: FsRun, id: string): TaskView | null {
   return { id, type: null, state: "quarantined", task: null, since, history: [], reason };
 }
 
-/** Only the ledger has the attempt of a task that was done at once. */
-function attemptsFromLedger(run: FsRun, id: string): AttemptRecord[] {
-  const attempts = new Map<string, AttemptRecord>();
+/** Only the ledger has the attempt of a task that was done at once; and all of them, if they were lost. */
+function historyFromLedger(run: FsRun, id: string): HistoryRecord[] {
+  const records: HistoryRecord[] = [];
+  const seen = new Set<string>();
   /** How often an end was recorded, less how often it was void: lines may come in any order. */
   const times = new Map<string, number>();
   for (const line of linesOf(run, id)) {
-    const { task, event, token, outcome, to } = line;
-    if (task !== id || token === undefined) continue;
-    const key = `${token} ${outcome}`;
+    const { task, event, outcome, to } = line;
+    if (task !== id) continue;
+    if (isDecision(line)) records.push(decisionFrom(line));
+    if (event === "approved" && line.unproven) dropProof(records, line.unproven);
+    if (line.token === undefined) continue;
+    const key = endKeyOf(line);
     const count = (by: number) => times.set(key, (times.get(key) ?? 0) + by);
     if (event === "void") count(-1);
     if (event !== "ended" || !outcome || !to) continue;
     count(1);
-    if (!attempts.has(key)) attempts.set(key, attemptFrom(line));
+    if (!seen.has(key)) records.push(attemptFrom(line));
+    seen.add(key);
   }
-  return [...attempts].flatMap(([key, attempt]) => ((times.get(key) ?? 0) > 0 ? [attempt] : []));
+  return records.filter((one) => !isAttempt(one) || (times.get(endKeyOf(one)) ?? 0) > 0);
+}
+
+function endKeyOf({ token, outcome }: { token?: string; outcome?: string }): string {
+  return `${token} ${outcome}`;
 }
 
 export function attemptsOf(run: FsRun, id: string): AttemptRecord[] {
@@ -169,6 +186,11 @@ function* tasksIn(run: FsRun, state: TaskState): Generator<FoundTask> {
 
 export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary> {
   let left = query.limit ?? Number.POSITIVE_INFINITY;
+  let recorded: Map<string, HistoryRecord[]> | undefined;
+  const lostOf: LostHistory = (id) => {
+    recorded ??= digestLedger(run).histories;
+    return recorded.get(id);
+  };
   for (const state of query.states ?? TASK_STATES) {
     if (left <= 0) return;
     const tasks = query.sorted ? tasksByTime(run, state) : tasksIn(run, state);
@@ -183,7 +205,8 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       if (query.types && (type === null || !query.types.includes(type))) continue;
       left--;
       const priority = task ? priorityOf(task) : undefined;
-      const unproven = query.asksProof && task ? lackOfProof(run, state, task, query) : undefined;
+      const unproven =
+        query.asksProof && task ? lackOfProof(run, state, task, query, lostOf) : undefined;
       yield { id, type, state, since: changedAt(stats), worker, priority, unproven, cancelled };
     }
   }
@@ -193,17 +216,33 @@ function isWanted({ cancelled: wanted }: ListQuery, isCancelled: boolean | undef
   return wanted === undefined || wanted === (isCancelled === true);
 }
 
+type LostHistory = (id: string) => HistoryRecord[] | undefined;
+
+/** A proof without a history: either that was lost, and the ledger has it, or it is none of ours. */
+export function whyUnprovenIn(
+  run: FsRun,
+  id: string,
+  doneWhen: unknown,
+  lostOf: LostHistory = () => historyFromLedger(run, id),
+): string | null {
+  const proof = readProof(run, id);
+  const history = readHistory(run, id);
+  const isLost = history.length === 0 && proof?.exit === 0;
+  return whyUnproven(doneWhen, proof, (isLost ? lostOf(id) : undefined) ?? history);
+}
+
 /** Done work without a valid proof, and work that was handed in and waits for one. */
 function lackOfProof(
   run: FsRun,
   state: TaskState,
   { task_id: id, task_type: type, done_when }: Task,
   { asksProof }: ListQuery,
+  lostOf: LostHistory,
 ): string | undefined {
   const doneWhen = done_when ?? (asksProof?.(type) ? "" : undefined);
   if (doneWhen === undefined) return undefined;
   if (state === "review" || state === "done") {
-    return whyUnproven(doneWhen, readProof(run, id), readHistory(run, id)) ?? undefined;
+    return whyUnprovenIn(run, id, doneWhen, lostOf) ?? undefined;
   }
   return hasHistory(run, id) && isHandedIn(readHistory(run, id)) ? WAITS_FOR_PROOF : undefined;
 }

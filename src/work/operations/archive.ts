@@ -7,6 +7,7 @@ import type { Counts, Store } from "../../queue/store.ts";
 import { packRun, settle, unpackRun } from "../runs/archive-run.ts";
 import { withQuietQueues } from "../runs/merge-scratch.ts";
 import { removeWorktrees, withQuietRun } from "../runs/quiet-run.ts";
+import { assertRun } from "../runs/remove-run.ts";
 import { assertNoLink, assertNoMounts, isThere, type RunPlace } from "../runs/run-place.ts";
 import { isFinished } from "../runs/run-state.ts";
 import { placeFor, type RunsPort, runsPort } from "./runs.ts";
@@ -54,12 +55,15 @@ async function archiveOne(
     return answer;
   }
   if (settled === "archived") return answer;
+  assertRun(path);
   return withQuietQueues(path, "archive", async (leave) => {
     const store = await port.open(path, { readOnly: false });
     let branches: string[] = [];
+    let wasPaused = true;
     try {
+      wasPaused = (await store.paused()) !== null;
       const all = await store.counts();
-      if (!isFinished(all) && (await store.paused()) === null) throw stillOpen(store, all);
+      if (!isFinished(all) && !wasPaused) throw stillOpen(store, all);
       if (isThere(tar)) throw new VivError("WRONG_STATE", `${tar} is there already; move it away.`);
       assertNoMounts(path);
       const host = await port.host(store);
@@ -68,9 +72,24 @@ async function archiveOne(
     } finally {
       await store.close();
     }
-    await packRun(place);
+    try {
+      await packRun(place);
+    } catch (error) {
+      if (!wasPaused && isThere(path)) await resumeAt(port, path, by);
+      throw error;
+    }
     return { ...answer, branches };
   });
+}
+
+/** It was not archived: a pause of ours ends. */
+async function resumeAt(port: RunsPort, path: string, by: string | undefined): Promise<void> {
+  const store = await port.open(path, { readOnly: false });
+  try {
+    await store.resume({ by });
+  } finally {
+    await store.close();
+  }
 }
 
 function stillOpen(store: Store, { pending, waiting, review, claimed }: Counts): VivError {

@@ -9,7 +9,7 @@ import type { Store } from "../../queue/store.ts";
 import type { WorkerHost } from "../host.ts";
 import { withQuietQueues } from "../runs/merge-scratch.ts";
 import { assertNoWorkers, removeWorktrees, withQuietRun, worktreesOf } from "../runs/quiet-run.ts";
-import { assertOnlyRun, finishRemoval, removeRun } from "../runs/remove-run.ts";
+import { assertOnlyRun, assertRun, finishRemoval, removeRun } from "../runs/remove-run.ts";
 import { assertNoLink, type RunPlace } from "../runs/run-place.ts";
 import { placeFor, type RunsPort, runsPort } from "./runs.ts";
 
@@ -51,6 +51,7 @@ async function removeOne(
     port.registry.forget(path);
     return { ...none, removed: true };
   }
+  assertRun(path);
   return withQuietQueues(path, "remove", async (leave) => {
     const store = await port.open(path, { readOnly: false });
     let branches: string[] = [];

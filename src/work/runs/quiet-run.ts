@@ -59,7 +59,9 @@ export function worktreesOf(all: readonly WorkspaceInfo[]): WorkspaceInfo[] {
 export async function removeWorktrees(host: WorkerHost, verb: string): Promise<string[]> {
   const kept: string[] = [];
   for (const { id } of worktreesOf(await host.listWorkspaces())) {
-    const { removed, reason, branch_kept } = await host.removeWorkspace(id);
+    const { removed, reason, branch_kept } = await host.removeWorkspace(id, undefined, {
+      isForLater: verb === "archive",
+    });
     if (!removed) {
       const message = `the worktree of ${id} is in the way: ${reason}; then ${verb} the run again.`;
       throw new VivError("LOCKED", message, { id });

@@ -1,4 +1,5 @@
 import { readdirSync, renameSync } from "node:fs";
+import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { syncFolder } from "../../platform/files/atomic-write.ts";
 import { removeTree } from "../../platform/files/remove-tree.ts";
@@ -32,6 +33,17 @@ const OF_A_RUN = new Set([
   ...["ledger", "quarantine", ".viv", "status.json", ".status.lock", "paused.json", "merge"],
   ...["outbox", "food", "resting", "scraps", "waste", "record", "README.md"],
 ]);
+
+/** Before it is opened, which makes what a run lacks: other things are kept in `pending/` and `done/`, too. */
+export function assertRun(path: string): void {
+  const has = (name: string) => isThere(join(path, name));
+  if (has(".viv") || has("status.json")) return;
+  if (!has("pending") && !has("food")) return; // opening it says what is missing
+  const isByHand = ["food", "claimed", "done"].every(has);
+  if (isByHand || ["pending", "claimed", "done", "failed"].every(has)) return; // swarm-lib's
+  const message = `${path} has neither .viv/ nor status.json, and not all folders of a run; remove it with rm if it is one. Nothing was changed.`;
+  throw new VivError("RUN_INVALID", message, { path });
+}
 
 /** A folder that also holds other things, or in which others are mounted, is more than a run: those would be lost with it. */
 export function assertOnlyRun(path: string): void {

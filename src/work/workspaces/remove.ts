@@ -8,18 +8,23 @@ import { countAhead, type Inspection, inspect, type Worktree } from "./inspect.t
 import { type RemovedWorkspace, recordPath, type WorkspaceInfo } from "./record.ts";
 import { adminOf, forget } from "./worktree.ts";
 
+export interface RemovalOptions {
+  isOnlySpent?: boolean;
+  isForLater?: boolean;
+}
+
 /**
  * Removes a workspace that is not in use any more. Unsaved work is first written to `archiveTo` (or,
  * if there is such a file already, beside it) and read back. When that fails, nothing is removed.
  * `landed`: the commit of its branch that has landed, perhaps by a squash or a rebase. `isOnlySpent`:
- * not if it has work by now that has not landed.
+ * not if it has work by now that has not landed. `isForLater`: if its branch stays, so does the record.
  */
 export async function removeWorkspace(
   root: string,
   id: string,
   archiveTo: string,
   landed?: string,
-  { isOnlySpent }: { isOnlySpent: boolean } = { isOnlySpent: false },
+  { isOnlySpent = false, isForLater = false }: RemovalOptions = {},
 ): Promise<RemovedWorkspace> {
   const folder = resolve(root);
   const kept = (reason: string): RemovedWorkspace => ({ id, removed: false, reason });
@@ -49,7 +54,8 @@ export async function removeWorkspace(
       renameSync(info.path, trash);
     }
     if (worktree !== undefined) Object.assign(result, await release(worktree, info.path, landed));
-    removeSync(recordPath(folder, id));
+    // A restored run finds its branch by the record, and makes the worktree anew where it needs it.
+    if (!isForLater || result.branch_kept === undefined) removeSync(recordPath(folder, id));
     noteBytes(folder, id, 0);
   } catch (error) {
     return { ...result, removed: false, reason: (error as Error).message };

@@ -132,17 +132,24 @@ function failDependents(run: FsRun, id: string): void {
 }
 
 /**
- * The history of a task in pending/. A move from failed/ back there by hand is the same decision as
- * `retry`, and the first process to notice records it.
+ * The history of a task in pending/. A move from failed/, review/ or done/ back there by hand is the
+ * same decision as `retry`, and the first process to notice records it.
  */
 export function historyOfPending(run: FsRun, id: string): HistoryRecord[] {
   const stats = statIfThere(fileOf(run.paths, "pending", id));
   const history = stats ? historyAt(run, id, stats) : readHistory(run, id);
   const last = history.at(-1);
-  const hasFailed = last !== undefined && isAttempt(last) && last.to === "failed";
-  if (!hasFailed && !run.hooks?.wasStuck(run, id)) return history;
+  const wasIn = last !== undefined && isAttempt(last) ? last.to : undefined;
+  const hasEnded = wasIn === "failed" || wasIn === "review" || wasIn === "done";
+  if (!hasEnded && !run.hooks?.wasStuck(run, id)) return history;
   appendHistory(run, id, { retried: true, by: "hand", at: nowIso(run) });
-  record(run, { event: "retried", task: id, from: "failed", to: "pending", by: "hand" });
+  record(run, {
+    event: "retried",
+    task: id,
+    from: hasEnded ? wasIn : "failed",
+    to: "pending",
+    by: "hand",
+  });
   outdateLines(fileOf(run.paths, "pending", id)); // they are about earlier attempts
   return readHistory(run, id);
 }

@@ -1,8 +1,8 @@
 import { isVivError, VivError } from "../../../base/errors.ts";
 import { assertName, idWord } from "../../../base/names.ts";
 import { listed } from "../../../base/text.ts";
-import type { RetryRecord } from "../../attempt.ts";
-import { unprovenError, whyUnproven } from "../../proof-state.ts";
+import { isAttempt, type RetryRecord } from "../../attempt.ts";
+import { unprovenError } from "../../proof-state.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
 import type { Approval, Ended } from "../../store.ts";
 import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/process-notes.ts";
@@ -12,8 +12,7 @@ import { statIfThere, syncMove, tokenOf, translate } from "../files/atomic.ts";
 import { type FsRun, nowIso, record } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 import { locate, type Place } from "../locate.ts";
-import { readTaskAt } from "../read.ts";
-import { readProof } from "../record/artifact-files.ts";
+import { readTaskAt, whyUnprovenIn } from "../read.ts";
 import { appendHistory, attemptNumber, readHistory } from "../record/attempts.ts";
 import { project } from "../record/project.ts";
 import { cycleError, findCycle } from "../waiting/dependents.ts";
@@ -146,9 +145,13 @@ export function approveTask(run: FsRun, id: string, approval: Approval): Promise
   return decide(run, id, "approve", (place) => {
     const { unproven: given, ...decision } = approval;
     const task = readTaskAt(run, place.path, id).task;
-    const found = whyUnproven(task?.done_when, readProof(run, id), readHistory(run, id));
+    const found = whyUnprovenIn(run, id, task?.done_when);
     const why = typeof given === "string" ? given : found;
     if (why !== null && !given) throw unprovenError(id, why);
+    const last = readHistory(run, id).findLast(isAttempt);
+    // Its proof is about other content than what is approved now.
+    if (why !== null && last?.proof)
+      appendHistory(run, id, { approved: last.token, unproven: why });
     return move(run, id, place, "done", "approved", { ...decision, unproven: why ?? undefined });
   });
 }

@@ -178,8 +178,8 @@ const LONG_PAUSE_MS = 500;
 /** Step 3. */
 export function move(run: FsRun, held: Held, ending: Ending, recovered: boolean): Moved {
   const { id, worker } = held;
-  // A task that is done at its first attempt needs no attempt log: the ledger has it.
-  const logged = ending.to !== "done" || held.attempt > 1;
+  // Done at the first attempt, it needs no attempt log: the ledger has it. A proof is asked for.
+  const logged = ending.to !== "done" || held.attempt > 1 || ending.proof !== undefined;
   if (logged) appendHistory(run, id, attemptRecord(run, held, ending));
   if (ending.retryAt) addDue(run, id, Date.parse(ending.retryAt));
   const target = fileOf(run.paths, ending.to, id);

@@ -2,10 +2,12 @@ import type { Stats } from "node:fs";
 import { parseObject } from "../../../base/json.ts";
 import { isListedName, isName } from "../../../base/names.ts";
 import {
+  type ApprovalRecord,
   type AttemptRecord,
   type HistoryRecord,
   isAttempt,
   type ReceiptRecord,
+  type RetryRecord,
   type VoidRecord,
 } from "../../attempt.ts";
 import type { LedgerLine } from "../../ledger.ts";
@@ -153,6 +155,7 @@ function readFile(run: FsRun, id: string): HistoryFile | null {
     if (read === null) {
       isWhole = false; // torn by a full disk, or nothing of ours: the ledger has the whole one
     } else if ("executed" in read) addReceipt(records, read.executed, read.receipt);
+    else if ("approved" in read) dropProof(records, read.unproven);
     else if ("void" in read) {
       voided.push(read);
       removeEnd(records, read.void, read.outcome);
@@ -171,6 +174,12 @@ function addReceipt(records: readonly HistoryRecord[], token?: string, receipt?:
   if (attempt && receipt) (attempt as AttemptRecord).receipt ??= receipt;
 }
 
+/** The last attempt was approved as unproven. */
+export function dropProof(records: readonly HistoryRecord[], unproven: string): void {
+  const attempt = records.findLast(isAttempt);
+  if (attempt) Object.assign(attempt, { proof: undefined, unproven });
+}
+
 /** False when there is no such end. */
 function removeEnd(records: HistoryRecord[], token?: string, outcome?: string): boolean {
   const at = records.findLastIndex(
@@ -180,7 +189,7 @@ function removeEnd(records: HistoryRecord[], token?: string, outcome?: string): 
   return at >= 0;
 }
 
-type AnyRecord = HistoryRecord | VoidRecord | ReceiptRecord;
+type AnyRecord = HistoryRecord | VoidRecord | ReceiptRecord | ApprovalRecord;
 
 /** Null for a text that is no record, or one of another task. */
 function recordFrom(line: string, id: string): AnyRecord | null {
@@ -188,6 +197,7 @@ function recordFrom(line: string, id: string): AnyRecord | null {
   if (task !== id) return null;
   const isKnown =
     typeof record.executed === "string" ||
+    typeof record.approved === "string" ||
     typeof record.void === "string" ||
     (record.retried === true && typeof record.at === "string") ||
     (typeof record.token === "string" && typeof record.at === "string");
@@ -312,20 +322,30 @@ function follow(records: HistoryRecord[], line: LedgerLine, { early, unlogged }:
     case "executed":
       addReceipt(records, token, line.receipt);
       return;
-    case "retried":
-    case "reworked":
-    case "rejected": {
-      const { task = "", from, by = "someone", at, note } = line;
-      const first = unlogged.get(task);
-      if (first && from === "done" && records.length === 0) records.push(attemptFrom(first));
-      records.push({ retried: true, by, at, note: note || undefined });
-    }
+    case "approved":
+      if (line.unproven) dropProof(records, line.unproven);
+      return;
   }
+  if (!isDecision(line)) return;
+  const { task = "", from } = line;
+  const first = unlogged.get(task);
+  if (first && from === "done" && records.length === 0) records.push(attemptFrom(first));
+  records.push(decisionFrom(line));
 }
 
-/** A task that is done at its first attempt has no history: see ends/finish.ts. */
-function isLogged({ token, outcome, to, attempt }: LedgerLine): boolean {
-  return Boolean(token && outcome && to) && !(to === "done" && (attempt ?? 1) === 1);
+/** Sends the task back: earlier attempts no longer count. */
+export function isDecision({ event }: LedgerLine): boolean {
+  return event === "retried" || event === "reworked" || event === "rejected";
+}
+
+export function decisionFrom({ by = "someone", at, note }: LedgerLine): RetryRecord {
+  return { retried: true, by, at, note: note || undefined };
+}
+
+/** A task that is done at its first attempt, without a proof, has no history: see ends/end-claim.ts. */
+function isLogged({ token, outcome, to, attempt, proof }: LedgerLine): boolean {
+  const isPlain = to === "done" && (attempt ?? 1) === 1 && !proof;
+  return Boolean(token && outcome && to) && !isPlain;
 }
 
 export function attemptFrom(line: LedgerLine): AttemptRecord {
