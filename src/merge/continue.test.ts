@@ -36,7 +36,7 @@ async function refusal(world: LandingWorld): Promise<string> {
 
 test("resolved in a merge: committed with both parents, and queued again", async () => {
   const { world, path, tip } = await waiting();
-  const head = world.git("rev-parse", "viv/a");
+  const head = world.git("rev-parse", "viv/a@run");
   mergeMain(path);
   expect(await refusal(world)).toContain("not resolved in");
   write(join(path, "file.txt"), "one\n<<<<<<< ours\nA\n=======\nthree\n");
@@ -50,10 +50,10 @@ test("resolved in a merge: committed with both parents, and queued again", async
   expect([landing.reason, landing.files, landing.command]).toEqual([
     ...[undefined, undefined, undefined],
   ]);
-  expect(world.git("rev-parse", "viv/a")).toBe(landing.head);
-  expect(world.git("show", "viv/a:file.txt")).toBe("one\nboth\nthree");
-  expect(world.git("show", "viv/a:beside.txt")).toBe("new");
-  const parents = world.git("rev-list", "--parents", "viv/a");
+  expect(world.git("rev-parse", "viv/a@run")).toBe(landing.head);
+  expect(world.git("show", "viv/a@run:file.txt")).toBe("one\nboth\nthree");
+  expect(world.git("show", "viv/a@run:beside.txt")).toBe("new");
+  const parents = world.git("rev-list", "--parents", "viv/a@run");
   expect(parents).toContain(head);
   expect(parents).toContain(tip);
   expect(userGit(path, "status", "--porcelain")).toBe("");
@@ -91,7 +91,7 @@ test.each([
   const landing = await continueLanding(world.store, "a");
   expect(landing).toMatchObject({ state: "queued", base: tip });
   expect(world.git("show", `${landing.head}:file.txt`)).toBe("one\nboth\nthree");
-  expect(world.git("rev-parse", "viv/a")).toBe(landing.head);
+  expect(world.git("rev-parse", "viv/a@run")).toBe(landing.head);
 });
 
 test("a rebase that is not over is refused, and so is another branch", async () => {
@@ -102,14 +102,16 @@ test("a rebase that is not over is refused, and so is another branch", async () 
   expect(await refusal(world)).toContain(`git -C ${path} rebase --continue`);
   userGit(path, "rebase", "--abort");
   userGit(path, "switch", "--quiet", "--create", "mine");
-  await expect(continueLanding(world.store, "a")).rejects.toThrow("instead of its branch viv/a");
+  await expect(continueLanding(world.store, "a")).rejects.toThrow(
+    "instead of its branch viv/a@run",
+  );
 });
 
 test("without its worktree, the branch is taken as it is", async () => {
   const { world, path } = await waiting();
   world.git("worktree", "remove", "--force", path);
   rmSync(join(world.store.workspaces, ".a.json"));
-  world.git("switch", "--quiet", "viv/a");
+  world.git("switch", "--quiet", "viv/a@run");
   mergeMain(world.repository);
   write(join(world.repository, "file.txt"), "one\nboth\nthree\n");
   const head = commitAll(world.repository, "resolved");

@@ -4,7 +4,7 @@ import { quoted } from "../base/text.ts";
 import { askGit, git } from "../platform/git/git.ts";
 import type { ReadyRoute } from "../work/attempt.ts";
 import { identity } from "../work/workspaces/commit.ts";
-import { branchOf } from "../work/workspaces/record.ts";
+import { refBeside } from "../work/workspaces/record.ts";
 import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
 import { branchOfTask, type Candidate } from "./candidates.ts";
 import { checkoutsOf, fastForward, forwardCommand, type Obstacle } from "./checkouts.ts";
@@ -194,7 +194,8 @@ export class Session {
       await store.append({ event: "landed", ...line, proof: proof ?? null });
     }
     const landing = this.move(candidate, event, { from, to, proof, reason });
-    if (this.#before.get(candidate.id)?.state === "held") await this.release(candidate.id);
+    const before = this.#before.get(candidate.id);
+    if (before?.state === "held") await this.release(before);
     this.tell(landing);
   }
 
@@ -206,16 +207,16 @@ export class Session {
   }
 
   /** A commit that waits is referenced, so that git does not clear it away. */
-  #refOf(id: string): string {
-    return `refs/viv/merge/${branchOf(this.context.store.runId)}/${branchOf(id)}`;
+  #refOf(landing: Landing): string {
+    return refBeside("merge", landing, this.context.store.runId);
   }
 
-  async retain(id: string, commit: string): Promise<void> {
-    await git(["update-ref", this.#refOf(id), commit], { cwd: this.repository.path });
+  async retain(landing: Landing, commit: string): Promise<void> {
+    await git(["update-ref", this.#refOf(landing), commit], { cwd: this.repository.path });
   }
 
-  async release(id: string): Promise<void> {
-    await git(["update-ref", "-d", this.#refOf(id)], { cwd: this.repository.path });
+  async release(landing: Landing): Promise<void> {
+    await git(["update-ref", "-d", this.#refOf(landing)], { cwd: this.repository.path });
   }
 
   /** A dependency whose work is not in the target yet: then it comes first. */

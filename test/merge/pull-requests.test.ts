@@ -30,7 +30,7 @@ async function ledgerOf(store: Store, event: string) {
   return lines;
 }
 
-const branch = "viv/t.7";
+const branch = "viv/t.7@run";
 
 describe.each(["gh", "glab"] as const)("%s: opening a pull request", (program) => {
   it("pushes the branch and opens it with the proof, the attempts and the cost", async () => {
@@ -152,12 +152,12 @@ describe("the push", () => {
     const landing = await openPullRequest(context, "t.7");
     expect(landing.state).toBe("held");
     expect(landing.reason).toContain(
-      `others have pushed to viv/t.7 of origin (${other.slice(0, 12)})`,
+      `others have pushed to viv/t.7@run of origin (${other.slice(0, 12)})`,
     );
     expect(forge.commitOf(branch)).toBe(other);
     // The command that it names.
     git(join(store.workspaces, "t.7"), "pull", "-q", "--no-rebase", "origin", branch);
-    expect(landing.command).toContain("pull --no-rebase origin viv/t.7 && viv pr t.7");
+    expect(landing.command).toContain("pull --no-rebase origin viv/t.7@run && viv pr t.7");
     expect((await openPullRequest(context, "t.7")).state).toBe("pull_request");
     expect(forge.commitOf(branch)).toBe(git(forge.repository, "rev-parse", branch));
   });
@@ -234,7 +234,7 @@ describe("the push", () => {
     expect(landing).toMatchObject({
       state: "held",
       reason: expect.stringContaining("neither gh nor glab is installed"),
-      command: `git -C ${forge.repository} push origin viv/t.7`,
+      command: `git -C ${forge.repository} push origin viv/t.7@run`,
     });
     expect(JSON.stringify(landing)).not.toMatch(/hunter2|git\.acme/);
   });

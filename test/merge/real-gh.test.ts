@@ -62,7 +62,7 @@ describe.skipIf(GH === null)("the real gh", () => {
     const context = contextWith({ GH_TOKEN: "good" });
     const landing = await openPullRequest(context, "t.1", { draft: true });
     expect(landing).toMatchObject({ state: "pull_request", pull_request: { number: 1 } });
-    expect(forge.state().pulls).toMatchObject([{ branch: "viv/t.1", draft: true }]);
+    expect(forge.state().pulls).toMatchObject([{ branch: "viv/t.1@run", draft: true }]);
     const commit = forge.merge(1);
     expect(await syncPullRequests(context, null)).toMatchObject({
       tasks: [{ did: "landed", landing: { to: commit } }],

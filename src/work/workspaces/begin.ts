@@ -6,8 +6,8 @@ import { commitOf, isAncestor, type Repository } from "./worktree.ts";
 
 /** Where a task's branch begins: so that a task sees the work that it depends on. */
 export interface Begin {
-  /** A branch; its tip, if it exists, is taken instead of the route's base. */
-  target?: string;
+  /** A branch of that repository; its tip, if it exists, is taken instead of the route's base. */
+  target?(repository: Repository): Promise<string>;
   /** Dependencies that are done and not in the target yet. */
   dependencies: readonly { task: string; branch: string; repository: string }[];
 }
