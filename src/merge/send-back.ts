@@ -75,7 +75,7 @@ function rework(number: number, reworks: number): string {
 }
 
 /** A record behind which the move is still missing belongs to a call that was cut short. */
-function timesSentBack({ state, history }: TaskView): number {
+export function timesSentBack({ state, history }: TaskView): number {
   const last = history.at(-1);
   const isOpen = state === "done" && last !== undefined && !isAttempt(last);
   const counted = isOpen ? history.slice(0, -1) : history;

@@ -190,7 +190,8 @@ export class Session {
     const { store } = this.context;
     const { target, strategy, repository } = this.of(candidate);
     if (isNew || !(await this.#isRecorded(candidate.id, to))) {
-      const line = { task: candidate.id, commit: to, target, repository, strategy };
+      const { branch, head } = candidate;
+      const line = { task: candidate.id, commit: to, target, repository, strategy, branch, head };
       await store.append({ event: "landed", ...line, proof: proof ?? null });
     }
     const landing = this.move(candidate, event, { from, to, proof, reason });

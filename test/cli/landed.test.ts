@@ -291,6 +291,6 @@ describe("kill -9 while a workspace is brought onto the tip", () => {
     expect((await json("show", "t.2")).state).toBe("done");
     expect(userGit(app, "show", "viv/t.2@run:file.txt")).toBe("one\nboth\nthree");
     expect(userGit(app, "rev-parse", "viv/t.2@run~1")).toBe(userGit(app, "rev-parse", "main"));
-    expect(userGit(app, "show", "refs/viv/before/run/t.2/1:file.txt")).toBe("one\nT2\nthree");
+    expect(userGit(app, "show", "refs/viv/before/t.2@run/1:file.txt")).toBe("one\nT2\nthree");
   });
 });

@@ -140,7 +140,7 @@ export function fsStore(run: FsRun): S.Store {
     writeStatus: call(updateStatus),
     flushStatus: call(() => project(run)),
     initStatus: call(initStatus),
-    doctor: call((_, { fix = false } = {}) => examineRun(run, fix)),
+    doctor: call((_, { fix = false, more } = {}) => examineRun(run, fix, more)),
     close(options = {}) {
       closing ??= close(options.warn);
       return closing;

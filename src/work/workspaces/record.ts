@@ -1,11 +1,9 @@
-import { constants, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { ifThere } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { isListedName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
-import { withFile } from "../../platform/files/beneath.ts";
+import { readJsonFile } from "../../platform/files/json-file.ts";
 
 /** A workspace as `viv workspaces` shows it. */
 export const workspaceInfo = z.object({
@@ -125,16 +123,7 @@ export function idOfRecord(name: string): string | null {
 }
 
 export function readRecord(root: string, id: string): WorkspaceRecord | null {
-  const path = recordPath(root, id);
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
-  const text = ifThere(() => withFile(path, flags, (fd) => readFileSync(fd, "utf8")));
-  if (text === null) return null;
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (cause) {
-    const message = `${path} cannot be read; move it away and try again.`;
-    throw new VivError("CORRUPT", message, { path }, { cause });
-  }
+  return readJsonFile(recordPath(root, id), schema);
 }
 
 export function writeRecord(root: string, id: string, record: WorkspaceRecord): void {
