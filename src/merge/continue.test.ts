@@ -133,6 +133,33 @@ test("refused in words: no such task, no landing, landed, sent back, at work", a
   expect(await refusal(world)).toContain("a was sent back and is pending");
 });
 
+test("a task that went back and failed for good: the person's resolution makes it done, and says who", async () => {
+  const { world, path } = await waiting();
+  const { store } = world;
+  await store.rework("a", { by: "merge" });
+  writeLanding(store.folder, world.landing("a", { state: "reworked", reworks: 1 }));
+  const { token } = await world.claim("a");
+  await store.fail({ id: "a", worker: "w", token }, { final: true });
+  mergeMain(path);
+  expect(await refusal(world)).toContain("not resolved in");
+  expect((await store.show("a"))?.state, "a refusal changes nothing").toBe("failed");
+  write(join(path, "file.txt"), "one\nboth\nthree\n");
+  userGit(path, "add", "file.txt");
+  const signal = new AbortController().signal;
+  expect(await continueLanding(store, "a", { signal, by: "ann" })).toMatchObject({
+    ...{ state: "queued", reworks: 1 },
+  });
+  expect(await store.show("a")).toMatchObject({
+    state: "done",
+    history: [{}, { by: "merge" }, { outcome: "failed" }, { retried: true, by: "ann" }],
+  });
+  await store.rework("a");
+  await store.cancel("a");
+  expect(await refusal(world)).toBe(
+    "a was sent back and is cancelled; requeue it with: viv retry a.",
+  );
+});
+
 test("what the queue does at the same time comes first", async () => {
   const { world, path } = await waiting();
   write(join(path, "file.txt"), "one\nMAIN\nthree\nA\n");

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
-import { flag, text } from "../operation/fields.ts";
+import { by, flag, text } from "../operation/fields.ts";
 import { eventsOf } from "../operation/operation.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { defineRunStream, type RunContext } from "../queue/operation.ts";
@@ -24,6 +24,7 @@ const input = z.strictObject({
   all: flag("every done task with a branch"),
   into: text("the branch that the work goes into (default: into in [merge], else viv/RUN)"),
   continue: text("go on with this task, whose work a person has resolved in its worktree"),
+  by,
   dry_run: flag("only show what would be done"),
   status: flag("only show how the landings stand"),
 });
@@ -89,7 +90,12 @@ async function merged(
   if (resolved !== undefined) {
     const { continueLanding } = await import("./continue.ts");
     const onEvent = (event: MergeEvent) => event.kind === "waits" && emit(event);
-    await continueLanding(store, resolved, { signal: context.signal, onEvent });
+    const { by } = given;
+    await continueLanding(store, resolved, {
+      signal: context.signal,
+      onEvent,
+      by: by || undefined,
+    });
   }
   const ids = resolved === undefined ? (given.ids ?? []) : [resolved];
   for (const id of ids) await assertHasBranch(store, id);

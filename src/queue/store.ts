@@ -394,6 +394,8 @@ export interface Queue {
    * ran because it was done are left as they are. `why`: one word for the ledger.
    */
   rework(id: string, options?: { by?: string; note?: string; why?: string }): Promise<Ended>;
+  /** A failed task is done: a person has done its work. What has no proof is recorded as unproven. */
+  resolve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
 
   /** No more claims, by whatever program; attempts under way end as usual. */
   pause(options?: { by?: string; note?: string }): Promise<Pause>;

@@ -360,13 +360,14 @@ class Finish extends Step {
   toString = () => `${this.by}.${this.ending}(#${this.which})`;
 }
 
-type Decision = "cancel" | "retry" | "approve" | "reject" | "rework";
+type Decision = "cancel" | "retry" | "approve" | "reject" | "rework" | "resolve";
 const FROM: Record<Decision, TaskState[]> = {
   cancel: ["waiting", "pending", "claimed", "review"],
   retry: ["failed"],
   approve: ["review"],
   reject: ["review"],
   rework: ["done"],
+  resolve: ["failed"],
 };
 
 class Decide extends Step {

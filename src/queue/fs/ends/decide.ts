@@ -24,7 +24,7 @@ import { markCancelled } from "./cancelled.ts";
 import { end, finishRecorded } from "./end-claim.ts";
 import { recordedEnd } from "./held-claim.ts";
 
-/** Decisions about a task from outside an attempt: cancel, retry, approve, reject, rework. */
+/** Decisions about a task from outside an attempt: cancel, retry, approve, reject, rework, resolve. */
 
 export interface Decision {
   by?: string;
@@ -150,6 +150,20 @@ export function approveTask(run: FsRun, id: string, approval: Approval): Promise
     const why = typeof given === "string" ? given : found;
     if (why !== null && !given) throw unprovenError(id, why);
     return move(run, id, place, "done", "approved", { ...decision, unproven: why ?? undefined });
+  });
+}
+
+/** Killed before the rename, it is failed; a second call goes on. */
+export function resolveTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
+  return decide(run, id, "resolve", async (place) => {
+    const pids = await endOrphan(run, id);
+    if (pids.length > 0) throw wouldNotDie(id, pids, "an earlier attempt of");
+    const task = readTaskAt(run, place.path, id).task;
+    const unproven = whyUnproven(task?.done_when, readProof(run, id), readHistory(run, id));
+    appendHistory(run, id, retryRecord(run, decision));
+    return move(run, id, place, "done", "approved", {
+      ...{ ...decision, unproven: unproven ?? undefined },
+    });
   });
 }
 
