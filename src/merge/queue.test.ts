@@ -280,6 +280,35 @@ describe("the target", () => {
     expect(world.git("status", "--porcelain")).toBe("?? mine.txt");
   });
 
+  it("is checked out with a submodule that a landing has moved: the next lands, and its files stay", async () => {
+    const inner = await MergeWorld.begin();
+    const world = await MergeWorld.begin();
+    const own = join(world.repo, "inner");
+    execFileSync("git", ["clone", "-q", inner.repo, own]);
+    world.git("-c", "advice.addEmbeddedRepo=false", "add", "inner");
+    world.git("commit", "-qm", "submodule");
+    const old = inner.git("rev-parse", "main");
+    inner.git("commit", "-q", "--allow-empty", "-m", "second");
+    await world.done("t.1", { "b.txt": "b\n" });
+    const there = ["-C", world.workspace("t.1")];
+    const bump = `160000,${inner.git("rev-parse", "main")},inner`;
+    world.git(...there, "update-index", "--cacheinfo", bump);
+    world.git(...there, "commit", "-qm", "bump");
+    writeFileSync(join(own, "a.txt"), "in the middle of something\n");
+    await world.merge({ into: "main" });
+    expect(world.git("status", "--porcelain")).toContain("inner");
+    await world.done("t.2", { "c.txt": "c\n" });
+    await world.merge({ into: "main" });
+    expect(world.story).toEqual(["t.1 landed", "t.2 landed"]);
+    expect(world.git("-C", own, "rev-parse", "HEAD")).toBe(old);
+    expect(readFileSync(join(own, "a.txt"), "utf8")).toBe("in the middle of something\n");
+
+    world.git("add", "inner"); // the person takes it back
+    await world.done("t.3", { "d.txt": "d\n" });
+    await world.merge({ into: "main" });
+    expect(world.landing("t.3")?.reason).toContain("which has uncommitted changes");
+  });
+
   it("is checked out and dirty: held with one command, which lands them", async () => {
     const world = await MergeWorld.begin();
     await world.done("t.1", { "b.txt": "b\n" });
