@@ -22,6 +22,6 @@ export function beginOf(
     return [{ task, branch: found.branch, repository: found.repository }];
   });
   const target: Begin["target"] = async (repository) =>
-    into?.replace(/^refs\/heads\//, "") ?? (await ownTarget(repository, store)).branch;
+    into ?? (await ownTarget(repository, store)).branch;
   return { target, dependencies };
 }

@@ -13,7 +13,7 @@ import { workerHostPort } from "../work/host.ts";
 import { routeFromConfig } from "../work/ready-route.ts";
 import { commitOf, findRepository } from "../work/workspaces/worktree.ts";
 import { branchesOf, branchOfTask } from "./candidates.ts";
-import { DEFAULT_MERGE, mergeSection } from "./config.ts";
+import { branchIn, DEFAULT_MERGE, mergeSection } from "./config.ts";
 import { forgePort } from "./forge/forge.ts";
 import { LANDING_STATES, type Landing } from "./landing.ts";
 import { mergeOnce } from "./queue.ts";
@@ -178,7 +178,7 @@ async function assertNotElsewhere(store: Store, id: string, into: string): Promi
   const { landing, branch, repository } = branchOfTask(store, id) ?? {};
   if (landing?.state !== "landed" || repository === undefined) return;
   const { target, to = "", head } = landing;
-  const name = into.replace(/^refs\/heads\//, "");
+  const name = branchIn(into);
   const tip = await commitOf(await findRepository(repository), `refs/heads/${branch}`);
   if (target === name || (tip !== null && tip !== head)) return;
   const already = `${idWord(id)} has landed in ${target} (${to.slice(0, 10)}) already, and a task lands once`;

@@ -1,7 +1,7 @@
 import { isVivError, VivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
 import { quoted } from "../base/text.ts";
-import { askGit, git } from "../platform/git/git.ts";
+import { askGit, git, isAncestor } from "../platform/git/git.ts";
 import type { ReadyRoute } from "../work/attempt.ts";
 import { identity } from "../work/workspaces/commit.ts";
 import { refBeside } from "../work/workspaces/record.ts";
@@ -10,7 +10,7 @@ import { branchOfTask, type Candidate } from "./candidates.ts";
 import { checkoutsOf, fastForward, forwardCommand, type Obstacle } from "./checkouts.ts";
 import type { MergeSettings } from "./config.ts";
 import { type Landing, writeLanding } from "./landing.ts";
-import { isAncestor, treeOf } from "./merge-commit.ts";
+import { treeOf } from "./merge-commit.ts";
 import type { ProofHost } from "./prove-merge.ts";
 import { Scratch } from "./scratch.ts";
 import type { SentBack } from "./send-back.ts";

@@ -1,10 +1,12 @@
 import { VivError } from "../base/errors.ts";
 import { quoted } from "../base/text.ts";
 import { askGit, git } from "../platform/git/git.ts";
+import { isBranchName } from "../platform/git/ref-name.ts";
 import type { Store } from "../queue/store.ts";
 import { taskOfBranch } from "../work/workspaces/record.ts";
 import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
 import { branchOfTask } from "./candidates.ts";
+import { branchIn } from "./config.ts";
 import { ownTarget, takeName } from "./own-target.ts";
 
 /** A branch that work goes into, and the commit that it ends at. */
@@ -34,7 +36,7 @@ export async function findTarget(request: TargetRequest): Promise<FoundTarget> {
   const { branch, isFree } =
     into === null
       ? await ownTarget(repository, store)
-      : { branch: await plainName(repository, into), isFree: false };
+      : { branch: plainName(repository, into), isFree: false };
   const owner = taskOfBranch(branch);
   if (owner !== null && (branch.includes("@") || branchOfTask(store, owner)?.branch === branch)) {
     const why = `${branch} is the branch of the task ${owner}`;
@@ -81,11 +83,9 @@ function refused({ path }: Repository, message: string): VivError {
   return new VivError("INVALID", message, { path });
 }
 
-async function plainName(repository: Repository, into: string): Promise<string> {
-  const name = into.replace(/^refs\/heads\//, "");
-  const question = ["check-ref-format", `refs/heads/${name}`];
-  const { status } = await askGit(question, { cwd: repository.path });
-  if (status === 0 && !name.startsWith("-") && name !== "HEAD") return name;
+function plainName(repository: Repository, into: string): string {
+  const name = branchIn(into);
+  if (isBranchName(name)) return name;
   const why = name === "HEAD" ? "HEAD is no branch" : `${JSON.stringify(into)} cannot be a branch`;
   throw refused(repository, `${why}; name the branch that the work goes into, like main.`);
 }
