@@ -79,9 +79,10 @@ async function continueHere(
   if (record?.kind === "worktree" && existsSync(path)) {
     await commitResolved(repository, record, path, landing);
   }
-  const head = await commitOf(repository, `refs/heads/${landing.branch}`);
+  const { branch } = record?.kind === "worktree" ? record : landing;
+  const head = await commitOf(repository, `refs/heads/${branch}`);
   if (head === null) {
-    throw refused(id, `the branch ${landing.branch} is gone; bring it back, then try again.`);
+    throw refused(id, `the branch ${branch} is gone; bring it back, then try again.`);
   }
   const base = await baseOf(repository, landing, head);
   const isFailed = (await store.show(id))?.state === "failed";
@@ -90,7 +91,7 @@ async function continueHere(
     const { onto: _, conflicts: __, ...kept } = record;
     writeRecord(store.workspaces, id, { ...kept, base });
   }
-  const { task, branch, target, strategy, reworks } = landing;
+  const { task, target, strategy, reworks } = landing;
   const now: Landing = {
     ...{ task, state: "queued", at: new Date().toISOString(), repository: landing.repository },
     ...{ branch, base, head, target, strategy, reworks },

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -95,6 +95,24 @@ describe.each(["gh", "glab"] as const)("%s: opening a pull request", (program) =
     const reason = `${program} is not logged in; run: ${program} auth login`;
     expect(await openPullRequest(context, "t.7")).toMatchObject({ state: "held", reason });
   });
+});
+
+it("a request of an older branch name stays where it is, and gets the commits of the new branch", async () => {
+  const { forge, store, path, context } = await scene();
+  const record = join(path, "workspaces/.t.7.json");
+  const rename = (from: string, to: string) => {
+    git(forge.repository, "branch", "--move", from, to);
+    writeFileSync(record, readFileSync(record, "utf8").replace(from, to));
+  };
+  rename(branch, "viv/t.7");
+  expect((await openPullRequest(context, "t.7")).branch).toBe("viv/t.7");
+  rename("viv/t.7", branch);
+  await commitFile(store, forge.repository, "t.7", "more.txt", "more\n");
+  const more = await openPullRequest(context, "t.7");
+  expect(more).toMatchObject({ state: "pull_request", branch, pull_request: { number: 1 } });
+  expect(forge.state().pulls).toMatchObject([{ branch: "viv/t.7" }]);
+  expect(forge.commitOf("viv/t.7")).toBe(git(forge.repository, "rev-parse", branch));
+  expect(forge.commitOf(branch)).toBeNull();
 });
 
 describe("bad days", () => {
