@@ -394,7 +394,7 @@ class Decide extends Step {
       expect(result).toMatchObject({ id: this.id, from: task.state });
       unclaim(task);
       task.abandonedInARow = 0;
-      if (this.decision === "approve") becomeDone(model, this.id, task);
+      if (/^(approve|resolve)$/.test(this.decision)) becomeDone(model, this.id, task);
       else if (this.decision === "cancel") task.state = "failed";
       else {
         task.failures = 0;
@@ -589,8 +589,8 @@ async function settle(model: Model, real: Real): Promise<void> {
   const store = await real.store("w0");
   const finished = new Map<string, number>();
   for (const line of ledgerLines(real.path).lines) {
-    if (line.to !== "done") continue;
-    finished.set(line.task ?? "", (finished.get(line.task ?? "") ?? 0) + 1);
+    const change = Number(line.to === "done") - Number(line.event === "reworked");
+    finished.set(line.task ?? "", (finished.get(line.task ?? "") ?? 0) + change);
   }
   for (const [one, { state }] of model.tasks) {
     expect(finished.get(one) ?? 0, one).toBe(state === "done" ? 1 : 0);
