@@ -306,6 +306,14 @@ describe("a worktree", () => {
       }
     });
 
+    test("when another makes it just before", async () => {
+      const { folder, repository, ask } = newWorld();
+      const first = `"$git" branch viv/t1@run main 2>/dev/null`;
+      useGit(folder, `case "$*" in *--create-reflog*) ${first};; esac; exec "$git" "$@"`);
+      expect((await open(ask())).branch).toBe("viv/t1@run-2");
+      expect(userGit(repository, "reflog", "viv/t1@run", "--format=%gs")).not.toContain("viv:");
+    });
+
     test("when another has made it after a kill", async () => {
       const world = newWorld();
       const { repository, root, ask, patch } = world;
