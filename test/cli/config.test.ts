@@ -44,6 +44,10 @@ describe("viv config check", () => {
     ]);
     write("viv.toml", '[merge]\ninto = "refs/heads/feature/x"\nremote = "my/fork"\n');
     expect((await cli(["config", "check"], around())).status).toBe(0);
+    write("viv.toml", '[merge]\nbody = "pr.md"\n');
+    expect((await cli(["config", "check"], around())).stdout).toContain(
+      "viv.toml:2: the template of pull requests pr.md does not exist",
+    );
   });
 
   it("warns of what a worker would refuse, and of what is of no use", async () => {
