@@ -57,7 +57,7 @@ async function bare(bench, tasks) {
   git(home, "repo", "worktree", "add", "-q", "-b", "target", cwd);
   const begin = performance.now();
   for (let n = 1; n <= tasks; n++) {
-    const { status, stderr } = spawnSync("git", ["merge", "-q", "--no-edit", `viv/t.${n}`], {
+    const { status, stderr } = spawnSync("git", ["merge", "-q", "--no-edit", `viv/t.${n}@run`], {
       ...{ cwd, encoding: "utf8" },
     });
     if (status !== 0) throw new Error(`git merge ended with ${status}: ${stderr}`);
@@ -90,7 +90,7 @@ async function prepared(bench, tasks) {
   mkdirSync(join(run, "workspaces"), { recursive: true });
   const base = git(home, "repo", "rev-parse", "main");
   for (const id of ids) {
-    const branch = `viv/${id}`;
+    const branch = `viv/${id}@run`;
     git(
       home,
       "repo",
@@ -120,7 +120,7 @@ function* lines(tasks) {
     for (let f = 0; f < FILES; f++) yield file(`d${d}/f${f}.txt`, `file ${f} of ${d}\n`);
   }
   for (let n = 1; n <= tasks; n++) {
-    yield `commit refs/heads/viv/t.${n}\n${who}\n${data(`task ${n}`)}from :1\n`;
+    yield `commit refs/heads/viv/t.${n}@run\n${who}\n${data(`task ${n}`)}from :1\n`;
     yield file(`new/t${n}.txt`, `made by ${n}\n`);
     yield file(`d${n % FOLDERS}/f${Math.floor(n / FOLDERS)}.txt`, `changed by ${n}\n`);
   }

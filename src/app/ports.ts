@@ -12,6 +12,7 @@ import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
+import type { runChecksPort } from "../queue/operations/maintenance.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
@@ -48,6 +49,7 @@ interface Makers {
   "route host"(): Promise<Of<typeof routeHostPort>>;
   template(): Promise<Of<typeof templatePort>>;
   report(): Promise<Of<typeof reportPort>>;
+  "run checks"(): Promise<Of<typeof runChecksPort>>;
   runs(): Promise<Of<typeof runsPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
@@ -95,6 +97,7 @@ export function portsHere(settings: PortSettings): Provide {
     "route host": async () => (await worker()).routeHost(env),
     template: async () => (await import("./templates/template-host.ts")).templateHost(cwd, env),
     report: async () => (await import("./report-ports.ts")).reportPorts,
+    "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),

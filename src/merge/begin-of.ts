@@ -4,7 +4,7 @@ import type { Task } from "../queue/task.ts";
 import type { Begin } from "../work/workspaces/begin.ts";
 import { branchOfTask } from "./candidates.ts";
 import { mergeSection } from "./config.ts";
-import { defaultTarget } from "./target.ts";
+import { ownTarget } from "./own-target.ts";
 
 /**
  * Where a task's branch begins: at the target, if that exists, with the work of its dependencies that
@@ -15,11 +15,13 @@ export function beginOf(
   { depends_on }: Task,
   config: Config | undefined,
 ): Begin {
-  const target = config?.section(mergeSection).into ?? defaultTarget(store);
+  const into = config?.section(mergeSection).into;
   const dependencies = [...new Set(depends_on)].flatMap((task) => {
     const found = branchOfTask(store, task);
     if (found === null || found.landing?.state === "landed") return [];
     return [{ task, branch: found.branch, repository: found.repository }];
   });
-  return { target: target.replace(/^refs\/heads\//, ""), dependencies };
+  const target: Begin["target"] = async (repository) =>
+    into ?? (await ownTarget(repository, store)).branch;
+  return { target, dependencies };
 }

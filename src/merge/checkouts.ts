@@ -126,8 +126,7 @@ export async function fastForward(
   if ((await headOf(place)) !== from) return "moved";
   let isClean = false;
   try {
-    const status = ["status", "--porcelain", "-uno", "--ignore-submodules=dirty"];
-    if ((await git(status, place)) !== "") return held("which has uncommitted changes");
+    if (!(await isUnchanged(place))) return held("which has uncommitted changes");
     isClean = true;
     const quiet = ["--quiet", "--no-autostash", "--no-verify-signatures"];
     // Git takes ignored files for expendable; here they are the user's.
@@ -141,6 +140,18 @@ export async function fastForward(
     if (untracked !== null) return held(`where ${untracked} is in the way; move it away first`);
     return held(`and git cannot bring it forward (${error.message.replace(/\.$/, "")})`);
   }
+}
+
+/**
+ * A submodule may have another commit checked out than the tree names: so it has after a landing that
+ * names a new one. Git leaves its files alone here, so they are in nobody's way; a commit of it that is
+ * staged is.
+ */
+async function isUnchanged(place: GitPlace): Promise<boolean> {
+  const status = ["status", "--porcelain", "-uno", "--ignore-submodules=all"];
+  if ((await git(status, place)) !== "") return false;
+  const staged = ["diff-index", "--cached", "--quiet", "--ignore-submodules=none", "HEAD", "--"];
+  return (await askGit(staged, place)).status === 0;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Section } from "../base/section.ts";
+import { isBranchName } from "../platform/git/ref-name.ts";
 import { belongsOnTop } from "../queue/config-run.ts";
 import { forgeSection } from "./forge/config.ts";
 
@@ -24,10 +25,16 @@ export interface MergeSettings {
 
 const PROVE_TIMEOUT_MS = 10 * 60_000;
 
+/** A branch may be given with its whole ref. */
+export function branchIn(name: string): string {
+  return name.replace(/^refs\/heads\//, "");
+}
+
 export const mergeSection: Section<MergeSettings> = (top, section) => {
   const table = top.section("merge");
+  const into = table.text("into", "the name of a branch", (name) => isBranchName(branchIn(name)));
   const settings: MergeSettings = {
-    into: table.text("into", "the name of a branch"),
+    into: into && branchIn(into),
     strategy: table.choice("strategy", STRATEGIES) ?? "merge",
     prove: table.text("prove", "a command"),
     proveTimeoutMs: table.duration("prove_timeout") ?? PROVE_TIMEOUT_MS,

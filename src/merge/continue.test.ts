@@ -36,7 +36,7 @@ async function refusal(world: LandingWorld): Promise<string> {
 
 test("resolved in a merge: committed with both parents, and queued again", async () => {
   const { world, path, tip } = await waiting();
-  const head = world.git("rev-parse", "viv/a");
+  const head = world.git("rev-parse", "viv/a@run");
   mergeMain(path);
   expect(await refusal(world)).toContain("not resolved in");
   write(join(path, "file.txt"), "one\n<<<<<<< ours\nA\n=======\nthree\n");
@@ -50,10 +50,10 @@ test("resolved in a merge: committed with both parents, and queued again", async
   expect([landing.reason, landing.files, landing.command]).toEqual([
     ...[undefined, undefined, undefined],
   ]);
-  expect(world.git("rev-parse", "viv/a")).toBe(landing.head);
-  expect(world.git("show", "viv/a:file.txt")).toBe("one\nboth\nthree");
-  expect(world.git("show", "viv/a:beside.txt")).toBe("new");
-  const parents = world.git("rev-list", "--parents", "viv/a");
+  expect(world.git("rev-parse", "viv/a@run")).toBe(landing.head);
+  expect(world.git("show", "viv/a@run:file.txt")).toBe("one\nboth\nthree");
+  expect(world.git("show", "viv/a@run:beside.txt")).toBe("new");
+  const parents = world.git("rev-list", "--parents", "viv/a@run");
   expect(parents).toContain(head);
   expect(parents).toContain(tip);
   expect(userGit(path, "status", "--porcelain")).toBe("");
@@ -91,7 +91,7 @@ test.each([
   const landing = await continueLanding(world.store, "a");
   expect(landing).toMatchObject({ state: "queued", base: tip });
   expect(world.git("show", `${landing.head}:file.txt`)).toBe("one\nboth\nthree");
-  expect(world.git("rev-parse", "viv/a")).toBe(landing.head);
+  expect(world.git("rev-parse", "viv/a@run")).toBe(landing.head);
 });
 
 test("a rebase that is not over is refused, and so is another branch", async () => {
@@ -102,14 +102,16 @@ test("a rebase that is not over is refused, and so is another branch", async () 
   expect(await refusal(world)).toContain(`git -C ${path} rebase --continue`);
   userGit(path, "rebase", "--abort");
   userGit(path, "switch", "--quiet", "--create", "mine");
-  await expect(continueLanding(world.store, "a")).rejects.toThrow("instead of its branch viv/a");
+  await expect(continueLanding(world.store, "a")).rejects.toThrow(
+    "instead of its branch viv/a@run",
+  );
 });
 
 test("without its worktree, the branch is taken as it is", async () => {
   const { world, path } = await waiting();
   world.git("worktree", "remove", "--force", path);
   rmSync(join(world.store.workspaces, ".a.json"));
-  world.git("switch", "--quiet", "viv/a");
+  world.git("switch", "--quiet", "viv/a@run");
   mergeMain(world.repository);
   write(join(world.repository, "file.txt"), "one\nboth\nthree\n");
   const head = commitAll(world.repository, "resolved");
@@ -129,6 +131,33 @@ test("refused in words: no such task, no landing, landed, sent back, at work", a
   writeLanding(store.folder, world.landing("a", { state: "reworked" }));
   await store.rework("a");
   expect(await refusal(world)).toContain("a was sent back and is pending");
+});
+
+test("a task that went back and failed for good: the person's resolution makes it done, and says who", async () => {
+  const { world, path } = await waiting();
+  const { store } = world;
+  await store.rework("a", { by: "merge" });
+  writeLanding(store.folder, world.landing("a", { state: "reworked", reworks: 1 }));
+  const { token } = await world.claim("a");
+  await store.fail({ id: "a", worker: "w", token }, { final: true });
+  mergeMain(path);
+  expect(await refusal(world)).toContain("not resolved in");
+  expect((await store.show("a"))?.state, "a refusal changes nothing").toBe("failed");
+  write(join(path, "file.txt"), "one\nboth\nthree\n");
+  userGit(path, "add", "file.txt");
+  const signal = new AbortController().signal;
+  expect(await continueLanding(store, "a", { signal, by: "ann" })).toMatchObject({
+    ...{ state: "queued", reworks: 1 },
+  });
+  expect(await store.show("a")).toMatchObject({
+    state: "done",
+    history: [{}, { by: "merge" }, { outcome: "failed" }, { retried: true, by: "ann" }],
+  });
+  await store.rework("a");
+  await store.cancel("a");
+  expect(await refusal(world)).toBe(
+    "a was sent back and is cancelled; requeue it with: viv retry a.",
+  );
 });
 
 test("what the queue does at the same time comes first", async () => {

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
 import { askGit, type GitPlace, git, lastWord } from "../platform/git/git.ts";
+import { wordOf } from "../queue/states.ts";
 import type { Store } from "../queue/store.ts";
 import { commitWorkspace, identity, mustBeOn, unfinishedIn } from "../work/workspaces/commit.ts";
 import { unresolvedIn } from "../work/workspaces/onto.ts";
@@ -24,18 +25,23 @@ import type { MergeContext } from "./session.ts";
 
 /**
  * A person has resolved a task's work in its worktree: by hand, with a merge or a rebase of their own,
- * committed or not. What is there is committed on its branch, and the landing is queued again. Refused
- * while something is unresolved; a refusal changes nothing. Without a worktree, the branch counts.
+ * committed or not. What is there is committed on its branch, and the landing is queued again; a task
+ * that has failed since it went back is done by that. Refused while something is unresolved; a refusal
+ * changes nothing. Without a worktree, the branch counts.
  */
 export async function continueLanding(
   store: Store,
   id: string,
-  waiting: Pick<MergeContext, "onEvent" | "signal"> = { signal: new AbortController().signal },
+  waiting: Pick<MergeContext, "onEvent" | "signal"> & { by?: string } = {
+    signal: new AbortController().signal,
+  },
 ): Promise<Landing> {
   const { repository: where } = await waitingLanding(store, id);
   const repository = await findRepository(where);
   // A queue may be at work on it, whose next word would be lost or would run over this one.
-  const now = await withQueueLock(waiting, repository, () => continueHere(store, id, repository));
+  const now = await withQueueLock(waiting, repository, () =>
+    continueHere(store, id, repository, waiting.by),
+  );
   if (now !== null) return now;
   throw new VivError("LOCKED", `another queue works on ${repository.path}; ${id} was left alone.`);
 }
@@ -50,31 +56,42 @@ async function waitingLanding(store: Store, id: string): Promise<Landing> {
   if (landing === null) {
     throw refused(id, `${id} has no landing to continue; queue it with: viv merge ${idWord(id)}.`);
   }
-  if (view.state !== "done") {
-    throw refused(id, `${id} was sent back and is ${view.state}; see: viv why ${idWord(id)}.`);
+  const state = wordOf(view);
+  if (state !== "done" && state !== "failed") {
+    const next = { review: "decide first: viv approve", cancelled: "requeue it with: viv retry" };
+    const how = next[state as keyof typeof next] ?? "see: viv why";
+    throw refused(id, `${id} was sent back and is ${state}; ${how} ${idWord(id)}.`);
   }
   if (!WAITS.includes(landing.state)) throw refused(id, notWaiting(landing));
   return landing;
 }
 
-/** Under the lock. */
-async function continueHere(store: Store, id: string, repository: Repository): Promise<Landing> {
+/** Under the lock. Killed after the task is done, its landing is queued by the next pass. */
+async function continueHere(
+  store: Store,
+  id: string,
+  repository: Repository,
+  by: string | undefined,
+): Promise<Landing> {
   const landing = await waitingLanding(store, id);
   const record = readRecord(store.workspaces, id);
   const path = workspacePath(store.workspaces, id);
   if (record?.kind === "worktree" && existsSync(path)) {
     await commitResolved(repository, record, path, landing);
   }
-  const head = await commitOf(repository, `refs/heads/${landing.branch}`);
+  const { branch } = record?.kind === "worktree" ? record : landing;
+  const head = await commitOf(repository, `refs/heads/${branch}`);
   if (head === null) {
-    throw refused(id, `the branch ${landing.branch} is gone; bring it back, then try again.`);
+    throw refused(id, `the branch ${branch} is gone; bring it back, then try again.`);
   }
   const base = await baseOf(repository, landing, head);
+  const isFailed = (await store.show(id))?.state === "failed";
+  if (isFailed) await store.resolve(id, { by, note: "resolved in its worktree" });
   if (record?.kind === "worktree") {
     const { onto: _, conflicts: __, ...kept } = record;
     writeRecord(store.workspaces, id, { ...kept, base });
   }
-  const { task, branch, target, strategy, reworks } = landing;
+  const { task, target, strategy, reworks } = landing;
   const now: Landing = {
     ...{ task, state: "queued", at: new Date().toISOString(), repository: landing.repository },
     ...{ branch, base, head, target, strategy, reworks },

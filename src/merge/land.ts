@@ -37,7 +37,7 @@ export async function land(
   session.obstacle = result;
   const command = result.command(last.to);
   for (const { candidate, from, to } of steps) {
-    await session.retain(candidate.id, to);
+    await session.retain(session.of(candidate), to);
     await session.hold(candidate, result.reason, { from, to, proof, command });
     session.chain.add(candidate.id);
   }

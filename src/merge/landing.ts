@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { ifThere } from "../base/errno.ts";
-import { VivError } from "../base/errors.ts";
 import { isListedName } from "../base/names.ts";
 import { replaceFileSynced, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { mkdirSync } from "../platform/files/beneath.ts";
+import { readJsonFile } from "../platform/files/json-file.ts";
 
 /**
  * The way of a done task's branch into its target: `merge/<id>.json` of the run's folder, one file
@@ -74,18 +74,14 @@ export type Landing = z.output<typeof landing>;
 /** Of the run, for landings and what belongs to them. */
 export const folderOf = (run: string) => join(run, "merge");
 
+export function landingPath(run: string, task: string): string {
+  return join(folderOf(run), `${task}.json`);
+}
+
 /** `run`: the run's folder on this host. Null when the task was never a candidate. */
 export function readLanding(run: string, task: string): Landing | null {
   if (!isListedName(task)) return null;
-  const path = join(folderOf(run), `${task}.json`);
-  const text = ifThere(() => readFileSync(path, "utf8"));
-  if (text === null) return null;
-  try {
-    return landing.parse(JSON.parse(text));
-  } catch (cause) {
-    const message = `${path} cannot be read; move it away, and the queue begins it anew.`;
-    throw new VivError("CORRUPT", message, { path }, { cause });
-  }
+  return readJsonFile(landingPath(run, task), landing);
 }
 
 /** Synced: it holds after a power cut, too. */
@@ -94,7 +90,7 @@ export function writeLanding(run: string, one: Landing, isSynced = true): void {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const temporary = join(folder, `.new~${one.task}.${process.pid}`);
   const write = isSynced ? replaceFileSynced : replaceFileUnsynced;
-  write(join(folder, `${one.task}.json`), `${JSON.stringify(one, null, 2)}\n`, { temporary });
+  write(landingPath(run, one.task), `${JSON.stringify(one, null, 2)}\n`, { temporary });
 }
 
 /** The tasks that have a landing, in no order. */

@@ -8,9 +8,10 @@ import {
   type GitPlace,
   git,
   gitBytes,
+  isAncestor,
   lastWord,
 } from "../platform/git/git.ts";
-import { hasOtherWork, sinceBase } from "../platform/git/merge-tree.ts";
+import { hasOtherWork, mergeTrees, sinceBase } from "../platform/git/merge-tree.ts";
 import type { Repository } from "../work/workspaces/worktree.ts";
 import type { Strategy } from "./config.ts";
 import type { Scratch } from "./scratch.ts";
@@ -103,8 +104,11 @@ async function mergeAndCommit(
   if (status === 0) return { kind: "empty" };
   if (status === NO_COMMIT) throw (one.signs && notSigned(stderr)) || failed("commit-tree", stderr);
   if (status === 1) {
-    const again = await askGit([...mergeTree, "-z", "--name-only", ours, theirs], how);
-    if (again.status === 1) return conflictIn(again.stdout.toString());
+    const merged = await mergeTrees(how, ours, theirs);
+    if (merged !== null) {
+      const { tree, files, messages } = merged;
+      return { kind: "conflict", files, said: messages.join("\n"), tree };
+    }
   }
   if (/unrelated histories/.test(stderr)) throw await noCommonBase(one);
   if (status === 129) {
@@ -138,28 +142,6 @@ async function sides(
   if (await isAncestor(base, onto, place)) return plain;
   if (strategy === "merge" && !(await hasOtherWork(place, base, onto))) return plain;
   return sinceBase(place, base, onto, head);
-}
-
-export async function isAncestor(a: string, b: string, place: GitPlace): Promise<boolean> {
-  const { status } = await askGit(["merge-base", "--is-ancestor", a, b], place);
-  return status === 0;
-}
-
-/** Of `merge-tree -z --name-only`: the tree, the names, an empty one, then its messages. */
-function conflictIn(output: string): Combined {
-  const [tree = "", ...rest] = output.split("\0");
-  const end = rest.indexOf("");
-  const files = [...new Set(rest.slice(0, end))];
-  const said: string[] = [];
-  const fields = rest.slice(end + 1);
-  for (let at = 0; at < fields.length - 1; ) {
-    const paths = Number(fields[at]);
-    if (!Number.isSafeInteger(paths)) break;
-    const message = fields[at + paths + 2];
-    if (message?.startsWith("CONFLICT")) said.push(message.trim());
-    at += paths + 3;
-  }
-  return { kind: "conflict", files, said: said.join("\n"), tree };
 }
 
 async function noCommonBase({ repository: { path, gitDir } }: Combination): Promise<Held> {

@@ -1,7 +1,7 @@
 import * as z from "zod/mini";
 import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
-import { flag, text } from "../operation/fields.ts";
+import { by, flag, text } from "../operation/fields.ts";
 import { eventsOf } from "../operation/operation.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { defineRunStream, type RunContext } from "../queue/operation.ts";
@@ -11,8 +11,9 @@ import { DEFAULT_LOG_BYTES } from "../work/attempt.ts";
 import { limitsSection } from "../work/config-route.ts";
 import { workerHostPort } from "../work/host.ts";
 import { routeFromConfig } from "../work/ready-route.ts";
+import { commitOf, findRepository } from "../work/workspaces/worktree.ts";
 import { branchesOf, branchOfTask } from "./candidates.ts";
-import { DEFAULT_MERGE, mergeSection } from "./config.ts";
+import { branchIn, DEFAULT_MERGE, mergeSection } from "./config.ts";
 import { forgePort } from "./forge/forge.ts";
 import { LANDING_STATES, type Landing } from "./landing.ts";
 import { mergeOnce } from "./queue.ts";
@@ -24,6 +25,7 @@ const input = z.strictObject({
   all: flag("all that apply (done tasks with a branch)"),
   into: text("the branch that the work goes into (default: into in [merge], else viv/RUN)"),
   continue: text("go on with this task, whose work a person has resolved in its worktree"),
+  by,
   dry_run: flag("only show what would be done"),
   status: flag("only show how the landings stand"),
 });
@@ -89,10 +91,18 @@ async function merged(
   if (resolved !== undefined) {
     const { continueLanding } = await import("./continue.ts");
     const onEvent = (event: MergeEvent) => event.kind === "waits" && emit(event);
-    await continueLanding(store, resolved, { signal: context.signal, onEvent });
+    const { by } = given;
+    await continueLanding(store, resolved, {
+      signal: context.signal,
+      onEvent,
+      by: by || undefined,
+    });
   }
   const ids = resolved === undefined ? (given.ids ?? []) : [resolved];
-  for (const id of ids) await assertHasBranch(store, id);
+  for (const id of ids) {
+    await assertHasBranch(store, id);
+    if (given.into !== undefined) await assertNotElsewhere(store, id, given.into);
+  }
   const wanted = ids.length > 0 ? ids : null;
   const isAsked = wanted !== null || given.all === true;
   if (given.status || (!isAsked && !dry_run)) {
@@ -161,6 +171,19 @@ async function assertHasBranch(store: Store, id: string): Promise<void> {
   const next = state === "review" ? `; approve it with: viv approve ${idWord(id)}` : "";
   const message = `${idWord(id)} is ${state}, and only done work lands${next}.`;
   throw new VivError("WRONG_STATE", message, { state });
+}
+
+/** A task lands once: another target for one that has landed would be left out without a word. */
+async function assertNotElsewhere(store: Store, id: string, into: string): Promise<void> {
+  const { landing, branch, repository } = branchOfTask(store, id) ?? {};
+  if (landing?.state !== "landed" || repository === undefined) return;
+  const { target, to = "", head } = landing;
+  const name = branchIn(into);
+  const tip = await commitOf(await findRepository(repository), `refs/heads/${branch}`);
+  if (target === name || (tip !== null && tip !== head)) return;
+  const already = `${idWord(id)} has landed in ${target} (${to.slice(0, 10)}) already, and a task lands once`;
+  const message = `${already}; bring that commit to ${name} with git merge or git cherry-pick.`;
+  throw new VivError("WRONG_STATE", message, { id, target });
 }
 
 /** How landings stand. Those that have landed are only counted, unless they are asked for. */

@@ -30,7 +30,7 @@ describe("a pass of the queue", () => {
       /merged into viv\/night[\s\S]*\$ ls; echo checked\n[\s\S]*checked\n/,
     );
     expect(world.git("log", "-1", "--format=%P", "viv/night").split(" ")[1]).toBe(
-      world.git("rev-parse", "viv/t.2"),
+      world.git("rev-parse", "viv/t.2@night"),
     );
     const lines = await world.ledger("landed");
     expect(lines.map(({ task, commit }) => [task, commit])).toEqual([
@@ -77,7 +77,7 @@ describe("what does not land", () => {
     const world = await MergeWorld.begin();
     await world.done("t.1", { "b.txt": "b\n" });
     world.git("branch", "viv/night");
-    const prove = `git -C ${world.repo} update-ref refs/heads/viv/night viv/t.1`;
+    const prove = `git -C ${world.repo} update-ref refs/heads/viv/night viv/t.1@night`;
     await world.merge({ prove });
     expect(world.landing("t.1")).toMatchObject({ state: "landed", reason: "merged meanwhile" });
     expect(await world.ledger("landed")).toHaveLength(1);
@@ -150,7 +150,7 @@ describe("what does not land", () => {
     expect(sent).toMatchObject({ id: "t.2", why: "conflict", files: ["a.txt"] });
     expect(sent?.tip).toBe(world.landing("t.1")?.to);
     expect(sent?.evidence).toContain("conflict with viv/night in a.txt");
-    expect(sent?.evidence).toContain("Merge viv/t.1 into viv/night");
+    expect(sent?.evidence).toContain("Merge viv/t.1@night into viv/night");
     expect(sent?.evidence).toMatch(/<<<<<<< [\s\S]*uno[\s\S]*=======\neins\n>>>>>>> /);
     expect(world.file(sent?.tree ?? "", "a.txt")).toContain("<<<<<<<");
     expect(await world.ledger("conflict")).toMatchObject([{ task: "t.2", target: "viv/night" }]);
@@ -261,7 +261,11 @@ describe("strategies", () => {
     async (strategy) => {
       const world = await MergeWorld.begin();
       await world.done("t.1", { "a.txt": "two\n" });
-      await world.done("t.2", { "a.txt": "three\n" }, { depends_on: ["t.1"], base: "viv/t.1" });
+      await world.done(
+        "t.2",
+        { "a.txt": "three\n" },
+        { depends_on: ["t.1"], base: "viv/t.1@night" },
+      );
       await world.merge({ strategy });
       expect(world.story).toEqual(["t.1 landed", "t.2 landed"]);
       expect(world.file("viv/night", "a.txt")).toBe("three");
@@ -274,7 +278,7 @@ describe("a branch that began with a dependency's work", () => {
   it("does not bring back what a rework has taken out of that", async () => {
     const world = await MergeWorld.begin();
     await world.done("t.1", { "b.txt": "b\n", "wrong.txt": "wrong\n" });
-    const more = { depends_on: ["t.1"], base: "viv/t.1" };
+    const more = { depends_on: ["t.1"], base: "viv/t.1@night" };
     await world.done("t.2", { "c.txt": "c\n" }, more);
     const path = world.workspace("t.1");
     const base = world.git("rev-parse", "main");
@@ -352,7 +356,7 @@ describe("the target", () => {
     await world.merge({ into: "trunk", prove });
     expect(world.story).toEqual(["t.1 landed"]);
     expect(world.git("log", "--format=%s", "--first-parent", "trunk")).toBe(
-      "Merge viv/t.1 into trunk\nother\nfirst",
+      "Merge viv/t.1@night into trunk\nother\nfirst",
     );
     expect(await world.ledger("landed")).toHaveLength(1);
   });
@@ -389,6 +393,35 @@ describe("the target", () => {
     expect(world.story).toEqual(["t.1 landed", "t.2 landed"]);
     expect(readFileSync(join(world.repo, "c.txt"), "utf8")).toBe("c\n");
     expect(world.git("status", "--porcelain")).toBe("?? mine.txt");
+  });
+
+  it("is checked out with a submodule that a landing has moved: the next lands, and its files stay", async () => {
+    const inner = await MergeWorld.begin();
+    const world = await MergeWorld.begin();
+    const own = join(world.repo, "inner");
+    execFileSync("git", ["clone", "-q", inner.repo, own]);
+    world.git("-c", "advice.addEmbeddedRepo=false", "add", "inner");
+    world.git("commit", "-qm", "submodule");
+    const old = inner.git("rev-parse", "main");
+    inner.git("commit", "-q", "--allow-empty", "-m", "second");
+    await world.done("t.1", { "b.txt": "b\n" });
+    const there = ["-C", world.workspace("t.1")];
+    const bump = `160000,${inner.git("rev-parse", "main")},inner`;
+    world.git(...there, "update-index", "--cacheinfo", bump);
+    world.git(...there, "commit", "-qm", "bump");
+    writeFileSync(join(own, "a.txt"), "in the middle of something\n");
+    await world.merge({ into: "main" });
+    expect(world.git("status", "--porcelain")).toContain("inner");
+    await world.done("t.2", { "c.txt": "c\n" });
+    await world.merge({ into: "main" });
+    expect(world.story).toEqual(["t.1 landed", "t.2 landed"]);
+    expect(world.git("-C", own, "rev-parse", "HEAD")).toBe(old);
+    expect(readFileSync(join(own, "a.txt"), "utf8")).toBe("in the middle of something\n");
+
+    world.git("add", "inner"); // the person takes it back
+    await world.done("t.3", { "d.txt": "d\n" });
+    await world.merge({ into: "main" });
+    expect(world.landing("t.3")?.reason).toContain("which has uncommitted changes");
   });
 
   it("is checked out and dirty: held with one command, which lands them", async () => {
@@ -472,7 +505,7 @@ describe("the target", () => {
   it.each([
     ["origin/main", /is a branch of a remote; make a local one with: git -C \S+ branch main/],
     ["v1", /v1 is a tag of/],
-    ["viv/t.1", /viv\/t\.1 is the branch of the task t\.1/],
+    ["viv/t.1@night", /viv\/t\.1@night is the branch of the task t\.1/],
     ["nowhere", /has no branch nowhere; make it with: git -C \S+ branch nowhere/],
     ["a..b", /"a..b" cannot be a branch/],
     ["HEAD", /HEAD is no branch/],
@@ -512,14 +545,14 @@ describe("the target", () => {
     const { state, reason } = world.landing("t.2") ?? {};
     expect([state, reason?.split(" ").at(-1)]).toEqual([
       "no_changes",
-      "refs/viv/before/night/t.2/1",
+      "refs/viv/before/t.2@night/1",
     ]);
   });
 
   it("has the work already, merged by hand: that is found, and not merged again", async () => {
     const world = await MergeWorld.begin();
     await world.done("t.1", { "b.txt": "b\n" });
-    world.git("merge", "-q", "--no-ff", "--no-edit", "viv/t.1");
+    world.git("merge", "-q", "--no-ff", "--no-edit", "viv/t.1@night");
     const main = world.git("rev-parse", "main");
     await world.merge({ into: "main" });
     expect(world.landing("t.1")).toMatchObject({ state: "landed", reason: "merged by hand" });

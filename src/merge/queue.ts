@@ -15,7 +15,7 @@ import { endLeftProof } from "./prove-merge.ts";
 import { recover } from "./recover.ts";
 import { scratchPath } from "./scratch.ts";
 import { type MergeContext, Session } from "./session.ts";
-import { findTarget, makeTarget } from "./target.ts";
+import { findTarget, takeTarget } from "./target.ts";
 import { tryGroup } from "./try-group.ts";
 
 /**
@@ -53,7 +53,7 @@ async function mergeHere(
   if (candidates.length === 0) return;
   await endLeftProof(context, scratchPath(store.folder, repository));
   const target = await findTarget(targetRequest(context, repository, candidates));
-  if (!target.exists) await makeTarget(repository, target);
+  await takeTarget(repository, target, store);
   const notice = settings.prove === undefined && (await hooksNotice(store.folder, repository));
   if (notice) context.onEvent?.({ kind: "notice", message: notice });
   const session = await Session.open(context, repository, target);

@@ -1,11 +1,11 @@
 import { isName } from "../base/names.ts";
-import { git } from "../platform/git/git.ts";
+import { git, isAncestor } from "../platform/git/git.ts";
 import { inspect } from "../work/workspaces/inspect.ts";
 import { commitOf } from "../work/workspaces/worktree.ts";
 import { type Candidate, refsOf } from "./candidates.ts";
 import { land } from "./land.ts";
 import { type Landing, readLanding, tasksWithLanding } from "./landing.ts";
-import { isAncestor } from "./merge-commit.ts";
+
 import { keptBefore } from "./send-back.ts";
 import type { Session } from "./session.ts";
 
@@ -86,17 +86,18 @@ async function resumed(session: Session, candidate: Candidate): Promise<Landing>
       return session.of(candidate);
     }
   }
-  const { base, head } = candidate;
-  const { branch } = session.target;
+  const { branch, base, head } = candidate;
+  const into = session.target.branch;
   const { strategy } = session.context.settings;
   const isOther = head !== null && head !== before.head;
-  const now = { base, head: head ?? before.head, target: branch, strategy };
+  const now = { branch, base, head: head ?? before.head, target: into, strategy };
   if (["merging", "proving", "landing", "conflict", "red"].includes(state)) {
     return session.move(candidate, "interrupted", now);
   }
-  const isChanged = isOther || target !== branch || before.strategy !== strategy;
+  const isMoved = before.branch !== branch || target !== into;
+  const isChanged = isOther || isMoved || before.strategy !== strategy;
   if (isChanged || !["queued", "held"].includes(state)) {
-    if (state === "held") await session.release(candidate.id);
+    if (state === "held") await session.release(before);
     return session.move(candidate, "again", now);
   }
   return before;
@@ -109,8 +110,9 @@ async function withoutCommits(session: Session, candidate: Candidate): Promise<v
     await session.hold(candidate, "its worktree has changes that are not committed", { command });
     return;
   }
-  const { reworks } = session.of(candidate);
-  const kept = keptBefore(session.context.store.runId, candidate.id, reworks);
+  const landing = session.of(candidate);
+  const { reworks } = landing;
+  const kept = keptBefore(landing, session.context.store.runId, reworks);
   const reason = `nothing is left of it after its rework; what it was before is kept as ${kept}`;
   session.tell(session.move(candidate, "empty", reworks > 0 ? { reason } : {}));
 }
@@ -134,8 +136,7 @@ async function resumeHeld(session: Session, held: readonly Candidate[]): Promise
     if (session.isStopped) break;
   }
   for (const candidate of isStale) {
-    session.move(candidate, "moved");
-    await session.release(candidate.id);
+    await session.release(session.move(candidate, "moved"));
   }
   return [...isStale];
 }

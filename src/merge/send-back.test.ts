@@ -42,7 +42,7 @@ test("the task is pending, with the reason as its note, the evidence and the new
   expect(evidence).toBe(landing.evidence);
   const text = readFileSync(evidence, "utf8");
   expect(text).toMatch(/^CONFLICT \(content\): Merge conflict in file\.txt\n/);
-  expect(text).toContain(`before is kept as refs/viv/before/${store.runId}/a/1.`);
+  expect(text).toContain(`before is kept as refs/viv/before/a@run/1.`);
   expect(text).toMatch(/Conflict markers may be in:\n {2}file\.txt\nWhat has no room/);
   expect((await store.show("a"))?.history.at(-1)).toMatchObject({
     by: "merge",
@@ -52,9 +52,9 @@ test("the task is pending, with the reason as its note, the evidence and the new
   expect(claim.attempt).toBe(2);
   await world.open("a");
   expect(world.read("a")).toContain("<<<<<<<");
-  expect(world.git("rev-parse", "viv/a")).toBe(sent.tip);
+  expect(world.git("rev-parse", "viv/a@run")).toBe(sent.tip);
   expect(world.git("for-each-ref", "--format=%(refname)", "refs/viv/before")).toBe(
-    `refs/viv/before/${store.runId}/a/1`,
+    `refs/viv/before/a@run/1`,
   );
 });
 

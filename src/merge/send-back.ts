@@ -8,7 +8,7 @@ import { isAttempt } from "../queue/attempt.ts";
 import type { Store, TaskView } from "../queue/store.ts";
 import {
   readRecord,
-  refPart,
+  refBeside,
   type WorktreeRecord,
   workspacePath,
   writeRecord,
@@ -62,7 +62,7 @@ export async function sendBack(
   if (view.state !== "done") return told(store, landing, sent, before, reworks);
   const number = before + 1;
   const isLast = before >= reworks;
-  const kept = isLast ? null : keptBefore(store.runId, id, number);
+  const kept = isLast ? null : keptBefore(landing, store.runId, number);
   const evidence = keepEvidence(store, view, landing, sent, kept);
   if (isLast) return needsYou(store, landing, { ...sent, evidence }, before);
   noteTip(store, landing, sent, number);
@@ -76,7 +76,7 @@ function rework(number: number, reworks: number): string {
 }
 
 /** A record behind which the move is still missing belongs to a call that was cut short. */
-function timesSentBack({ state, history }: TaskView): number {
+export function timesSentBack({ state, history }: TaskView): number {
   const last = history.at(-1);
   const isOpen = state === "done" && last !== undefined && !isAttempt(last);
   const counted = isOpen ? history.slice(0, -1) : history;
@@ -177,8 +177,12 @@ function textFor(
 }
 
 /** The ref that keeps a task's work as it was before its rework of that number. */
-export function keptBefore(run: string, id: string, number: number): string {
-  return `refs/viv/before/${refPart(run)}/${refPart(id)}/${number}`;
+export function keptBefore(
+  landing: Pick<Landing, "task" | "branch">,
+  run: string,
+  number: number,
+): string {
+  return `${refBeside("before", landing, run)}/${number}`;
 }
 
 /** The workspace may be gone: then its record is enough to make it again from the branch. */
@@ -193,7 +197,7 @@ function noteTip(store: Store, landing: Landing, sent: SentBack, number: number)
       : { kind: "worktree", repository, branch, base, created_at: new Date().toISOString() };
   const { tip, tree, files = [] } = sent;
   const merged = tree === undefined ? undefined : { from: head, tree, files: [...files] };
-  const keep = keptBefore(store.runId, id, number);
+  const keep = keptBefore({ task: id, branch: record.branch }, store.runId, number);
   mkdirSync(store.workspaces, { recursive: true, mode: 0o700 });
   writeRecord(store.workspaces, id, { ...record, onto: { step: "noted", tip, keep, merged } });
 }

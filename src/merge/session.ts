@@ -1,15 +1,15 @@
 import { isVivError, VivError } from "../base/errors.ts";
 import { quoted } from "../base/text.ts";
-import { askGit, git } from "../platform/git/git.ts";
+import { askGit, git, isAncestor } from "../platform/git/git.ts";
 import type { ReadyRoute } from "../work/attempt.ts";
 import { identity } from "../work/workspaces/commit.ts";
-import { branchOf } from "../work/workspaces/record.ts";
+import { refBeside } from "../work/workspaces/record.ts";
 import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
 import { type Candidate, waitsFor } from "./candidates.ts";
 import { checkoutsOf, fastForward, forwardCommand, type Obstacle } from "./checkouts.ts";
 import type { MergeSettings } from "./config.ts";
 import { type Landing, writeLanding } from "./landing.ts";
-import { isAncestor, treeOf } from "./merge-commit.ts";
+import { treeOf } from "./merge-commit.ts";
 import type { ProofHost } from "./prove-merge.ts";
 import { RightOfWay } from "./right-of-way.ts";
 import { Scratch } from "./scratch.ts";
@@ -219,12 +219,14 @@ export class Session {
     const { store } = this.context;
     const { target, strategy, repository } = this.of(candidate);
     if (isNew || !(await this.#isRecorded(candidate.id, to))) {
-      const line = { task: candidate.id, commit: to, target, repository, strategy };
+      const { branch, head } = candidate;
+      const line = { task: candidate.id, commit: to, target, repository, strategy, branch, head };
       await store.append({ event: "landed", ...line, proof: proof ?? null });
       this.#recorded?.add(`${candidate.id} ${to}`);
     }
     const landing = this.move(candidate, event, { from, to, proof, reason });
-    if (this.#before.get(candidate.id)?.state === "held") await this.release(candidate.id);
+    const before = this.#before.get(candidate.id);
+    if (before?.state === "held") await this.release(before);
     this.tell(landing);
   }
 
@@ -240,16 +242,16 @@ export class Session {
   }
 
   /** A commit that waits is referenced, so that git does not clear it away. */
-  #refOf(id: string): string {
-    return `refs/viv/merge/${branchOf(this.context.store.runId)}/${branchOf(id)}`;
+  #refOf(landing: Landing): string {
+    return refBeside("merge", landing, this.context.store.runId);
   }
 
-  async retain(id: string, commit: string): Promise<void> {
-    await git(["update-ref", this.#refOf(id), commit], { cwd: this.repository.path });
+  async retain(landing: Landing, commit: string): Promise<void> {
+    await git(["update-ref", this.#refOf(landing), commit], { cwd: this.repository.path });
   }
 
-  async release(id: string): Promise<void> {
-    await git(["update-ref", "-d", this.#refOf(id)], { cwd: this.repository.path });
+  async release(landing: Landing): Promise<void> {
+    await git(["update-ref", "-d", this.#refOf(landing)], { cwd: this.repository.path });
   }
 
   /** Why the candidate has to wait; see waitsFor. */

@@ -1,21 +1,19 @@
 import { VivError } from "../base/errors.ts";
 import { quoted } from "../base/text.ts";
 import { askGit, git } from "../platform/git/git.ts";
+import { isBranchName } from "../platform/git/ref-name.ts";
 import type { Store } from "../queue/store.ts";
-import { branchOf, taskOfBranch } from "../work/workspaces/record.ts";
+import { taskOfBranch } from "../work/workspaces/record.ts";
 import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
 import { branchOfTask } from "./candidates.ts";
+import { branchIn } from "./config.ts";
+import { ownTarget, takeName } from "./own-target.ts";
 
 /** A branch that work goes into, and the commit that it ends at. */
 export interface Target {
   branch: string;
   ref: string;
   tip: string;
-}
-
-/** The branch that the queue makes for a run, where `into` names no other. */
-export function defaultTarget(store: Pick<Store, "runId">): string {
-  return branchOf(store.runId);
 }
 
 export interface TargetRequest {
@@ -26,12 +24,21 @@ export interface TargetRequest {
   base: string | undefined;
 }
 
+/** A target, and whether it is to be made, or to be known as the run's own, before it is used. */
+export interface FoundTarget extends Target {
+  exists: boolean;
+  isFree: boolean;
+}
+
 /** The commit that a missing target of the run would begin at, or the refusal of a wrong one. */
-export async function findTarget(request: TargetRequest): Promise<Target & { exists: boolean }> {
+export async function findTarget(request: TargetRequest): Promise<FoundTarget> {
   const { repository, into, store } = request;
-  const branch = into === null ? defaultTarget(store) : await plainName(repository, into);
+  const { branch, isFree } =
+    into === null
+      ? await ownTarget(repository, store)
+      : { branch: plainName(repository, into), isFree: false };
   const owner = taskOfBranch(branch);
-  if (owner !== null && branchOfTask(store, owner)?.branch === branch) {
+  if (owner !== null && (branch.includes("@") || branchOfTask(store, owner)?.branch === branch)) {
     const why = `${branch} is the branch of the task ${owner}`;
     throw refused(repository, `${why}; name another one with --into, or with into in [merge].`);
   }
@@ -42,18 +49,25 @@ export async function findTarget(request: TargetRequest): Promise<Target & { exi
     throw refused(repository, `${branch} is another name of ${real}; set into to ${real}.`);
   }
   const tip = await commitOf(repository, ref);
-  if (tip !== null) return { branch, ref, tip, exists: true };
+  if (tip !== null) return { branch, ref, tip, exists: true, isFree };
   if (into !== null) throw await missing(repository, branch);
   const base = await commitOf(repository, request.base ?? "HEAD");
   if (base === null) {
     const what = request.base ?? "HEAD";
     throw refused(repository, `${what} of ${repository.path} is no commit to begin ${branch} at.`);
   }
-  return { branch, ref, tip: base, exists: false };
+  return { branch, ref, tip: base, exists: false, isFree };
 }
 
-/** Fails if it came into being meanwhile. */
-export async function makeTarget({ path }: Repository, { ref, tip }: Target): Promise<void> {
+/** Under the lock of the queue. Its owner comes first: no other run takes it for a branch without one. */
+export async function takeTarget(
+  repository: Repository,
+  { branch, ref, tip, exists, isFree }: FoundTarget,
+  store: Pick<Store, "folder">,
+): Promise<void> {
+  const { path } = repository;
+  if (isFree) await takeName(repository, branch, store);
+  if (exists) return;
   try {
     await git(["update-ref", "-m", "viv: target of a run", ref, tip, ""], { cwd: path });
   } catch (error) {
@@ -69,11 +83,9 @@ function refused({ path }: Repository, message: string): VivError {
   return new VivError("INVALID", message, { path });
 }
 
-async function plainName(repository: Repository, into: string): Promise<string> {
-  const name = into.replace(/^refs\/heads\//, "");
-  const question = ["check-ref-format", `refs/heads/${name}`];
-  const { status } = await askGit(question, { cwd: repository.path });
-  if (status === 0 && !name.startsWith("-") && name !== "HEAD") return name;
+function plainName(repository: Repository, into: string): string {
+  const name = branchIn(into);
+  if (isBranchName(name)) return name;
   const why = name === "HEAD" ? "HEAD is no branch" : `${JSON.stringify(into)} cannot be a branch`;
   throw refused(repository, `${why}; name the branch that the work goes into, like main.`);
 }

@@ -27,6 +27,7 @@ export const TASK_EVENTS = [
   "cancel",
   "retry", // a person requeues a failed task
   "rework", // a done task goes back, because its work cannot land as it is
+  "resolve", // a person has done the work of a failed task
 ] as const;
 export type TaskEvent = (typeof TASK_EVENTS)[number];
 
@@ -48,7 +49,7 @@ export const TRANSITIONS: Record<TaskState, Record<TaskEvent, readonly TaskState
   }),
   review: row({ approve: ["done"], reject: ["pending"], cancel: ["failed"] }),
   done: row({ rework: ["pending", "waiting"] }),
-  failed: row({ retry: ["pending", "waiting"] }),
+  failed: row({ retry: ["pending", "waiting"], resolve: ["done"] }),
 };
 
 function row(

@@ -300,6 +300,14 @@ export interface DoctorReport {
   checked: Record<string, number>;
 }
 
+/** A check of files in the run that another room keeps. */
+export type RunCheck = (examination: {
+  /** Reports a finding; with `fix`, runs `repair` (true: repaired) before going on. */
+  find(finding: Omit<Finding, "fixed">, repair?: () => boolean | Promise<boolean>): Promise<void>;
+  /** Moves a file to the quarantine; false when it is gone. */
+  quarantine(path: string, reason: string): boolean;
+}) => Promise<void>;
+
 export interface RegisterOptions {
   types?: readonly string[] | undefined;
   /** Milliseconds between heartbeats (default 30 s). */
@@ -386,6 +394,8 @@ export interface Queue {
    * ran because it was done are left as they are. `why`: one word for the ledger.
    */
   rework(id: string, options?: { by?: string; note?: string; why?: string }): Promise<Ended>;
+  /** A failed task is done: a person has done its work. What has no proof is recorded as unproven. */
+  resolve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
 
   /** No more claims, by whatever program; attempts under way end as usual. */
   pause(options?: { by?: string; note?: string }): Promise<Pause>;
@@ -510,8 +520,8 @@ export interface RunRecord {
 export interface Store extends Queue, RunRecord {
   /** Null when this store does not offer it. */
   extension<T>(key: ExtensionKey<T>): T | null;
-  /** Checks, and with `fix` repairs, the invariants of this kind of store. */
-  doctor(options?: { fix?: boolean }): Promise<DoctorReport>;
+  /** Checks, and with `fix` repairs, the invariants of this kind of store; then `more`. */
+  doctor(options?: { fix?: boolean; more?: RunCheck }): Promise<DoctorReport>;
   /** Waits for calls under way. `warn` gets a sentence for each step that failed; acknowledged changes stay. */
   close(options?: { warn?: (sentence: string) => void }): Promise<void>;
 }

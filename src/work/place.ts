@@ -119,6 +119,7 @@ async function openWorkspace({ claim, id, route, store, host, config }: AttemptC
     kind,
     root: store.workspaces,
     id,
+    run: store.runId,
     repository: repository ? resolve(folder, repository) : undefined,
     base: base || undefined,
     begin: kind === "worktree" ? await host.beginOf?.(store, claim.task, config) : undefined,

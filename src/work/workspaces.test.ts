@@ -24,7 +24,7 @@ import { isVivError } from "../base/errors.ts";
 import { commitWorkspace } from "./workspaces/commit.ts";
 import { listWorkspaces } from "./workspaces/inspect.ts";
 import { openWorkspace } from "./workspaces/open.ts";
-import { branchOf } from "./workspaces/record.ts";
+import { branchOf, taskOfBranch } from "./workspaces/record.ts";
 import { removeWorkspace } from "./workspaces/remove.ts";
 
 /** git as a user runs it, with a name and no settings. */
@@ -90,7 +90,7 @@ function newWorld(): World {
     repository,
     root,
     patch: join(folder, "run/artifacts/t1.patch"),
-    ask: (id = "t1") => ({ kind: "worktree", root, id, repository }),
+    ask: (id = "t1") => ({ kind: "worktree", root, run: "run", id, repository }),
   };
 }
 
@@ -130,12 +130,18 @@ describe("branch names", () => {
     .array(fc.constantFrom(".", "..", ".lock", "lock", "a", "-", "_", "%2E"), { minLength: 1 })
     .map((parts) => parts.join(""));
 
-  test("no two ids share one", () => {
+  test("no two tasks share one, and it can be taken apart", () => {
+    const name = fc.oneof(id, nasty, fc.string({ unit: "grapheme", minLength: 1 }));
     holds(
-      fc.property(fc.oneof(id, nasty, fc.string({ unit: "grapheme", minLength: 1 })), (each) => {
-        expect(decodeURIComponent(branchOf(each).slice("viv/".length))).toBe(each);
+      fc.property(name, name, fc.integer({ min: 1, max: 12 }), (task, run, number) => {
+        const branch = branchOf(task, run, number);
+        expect(taskOfBranch(branch)).toBe(task);
+        const own = branch.slice(branch.indexOf("@") + 1);
+        expect(decodeURIComponent(own)).toBe(number === 1 ? run : `${run}-${number}`);
       }),
     );
+    expect(taskOfBranch("viv/a%2Elock"), "of an older run").toBe("a.lock");
+    expect(taskOfBranch("main")).toBeNull();
   });
 
   test("git takes every one of them", () => {
@@ -144,22 +150,22 @@ describe("branch names", () => {
     const repository = newFolder();
     userGit(repository, "init", "--quiet");
     for (const each of [...ids, ...more, "@{1}", "a b", "ä"]) {
-      userGit(repository, "check-ref-format", `refs/heads/${branchOf(each)}`);
+      userGit(repository, "check-ref-format", `refs/heads/${branchOf(each, each, 2)}`);
     }
-    expect(branchOf("t.1")).toBe("viv/t.1");
-    expect(branchOf("a.lock")).toBe("viv/a%2Elock");
+    expect(branchOf("t.1", "night")).toBe("viv/t.1@night");
+    expect(branchOf("a.lock", "night", 2)).toBe("viv/a%2Elock@night-2");
   });
 });
 
 describe("a plain folder", () => {
   test("is made empty, for its owner only, and found again as it was left", async () => {
     const root = join(newFolder(), "run/workspaces");
-    const { path } = await open({ kind: "dir", root, id: "t1" });
+    const { path } = await open({ kind: "dir", run: "run", root, id: "t1" });
     expect(path).toBe(join(root, "t1"));
     expect(readdirSync(path)).toEqual([]);
     expect([statSync(path).mode & 0o777, statSync(root).mode & 0o777]).toEqual([0o700, 0o700]);
     writeFileSync(join(path, "x"), "");
-    expect(await openWorkspace({ kind: "dir", root, id: "t1" })).toEqual({ path });
+    expect(await openWorkspace({ kind: "dir", run: "run", root, id: "t1" })).toEqual({ path });
     expect(readdirSync(path)).toEqual(["x"]);
     expect(await commitWorkspace(path, "m")).toBeNull();
   });
@@ -168,19 +174,21 @@ describe("a plain folder", () => {
     const root = newFolder();
     symlinkSync("/etc", join(root, "t1"));
     writeFileSync(join(root, "t2"), "");
-    const ask = (id: string) => openWorkspace({ kind: "dir", root, id });
+    const ask = (id: string) => openWorkspace({ kind: "dir", run: "run", root, id });
     expect(await messageOf(ask("t1"))).toMatch(/t1 is a symbolic link; remove it/);
     expect(await messageOf(ask("t2"))).toMatch(/t2 is no folder; remove it/);
     expect(await messageOf(ask("../t3"))).toMatch(/cannot be the name of a workspace/);
     const link = join(newFolder(), "link");
     symlinkSync(root, link);
-    expect(await messageOf(openWorkspace({ kind: "dir", root: link, id: "t4" }))).toMatch(/link/);
+    expect(
+      await messageOf(openWorkspace({ kind: "dir", run: "run", root: link, id: "t4" })),
+    ).toMatch(/link/);
   });
 
   test("the record of one task is not in the way of another's workspace", async () => {
     const root = newFolder();
-    await open({ kind: "dir", root, id: "a" });
-    await open({ kind: "dir", root, id: "a.json" });
+    await open({ kind: "dir", run: "run", root, id: "a" });
+    await open({ kind: "dir", run: "run", root, id: "a.json" });
     expect((await listWorkspaces(root)).map(({ id }) => id)).toEqual(["a", "a.json"]);
   });
 });
@@ -192,9 +200,9 @@ describe("a worktree", () => {
     write(join(repository, "README"), "changed\n");
     userGit(repository, "commit", "--quiet", "-am", "second");
     const { path, branch, base } = await open({ ...ask("t.1"), base: "main~1" });
-    expect([path, branch, base]).toEqual([join(root, "t.1"), "viv/t.1", first]);
+    expect([path, branch, base]).toEqual([join(root, "t.1"), "viv/t.1@run", first]);
     expect(readFileSync(join(path, "README"), "utf8")).toBe("hello\n");
-    expect(userGit(path, "branch", "--show-current")).toBe("viv/t.1");
+    expect(userGit(path, "branch", "--show-current")).toBe("viv/t.1@run");
     expect(statSync(path).mode & 0o777).toBe(0o700);
     expect(JSON.parse(readFileSync(join(root, ".t.1.json"), "utf8"))).toEqual({
       kind: "worktree",
@@ -204,7 +212,7 @@ describe("a worktree", () => {
       created_at: expect.stringMatching(/^\d{4}-.*Z$/),
     });
     const other = await open(ask("a..lock"));
-    expect(userGit(other.path, "branch", "--show-current")).toBe("viv/a%2E%2Elock");
+    expect(userGit(other.path, "branch", "--show-current")).toBe("viv/a%2E%2Elock@run");
     expect(readFileSync(join(other.path, "README"), "utf8")).toBe("changed\n");
   });
 
@@ -217,7 +225,7 @@ describe("a worktree", () => {
     expect(await openWorkspace(ask())).toEqual(opened);
     expect(existsSync(join(opened.path, "new"))).toBe(true);
     expect(userGit(opened.path, "log", "-1", "--format=%s")).toBe("by the handler");
-    userGit(repository, "merge", "--quiet", "--no-edit", "viv/t1");
+    userGit(repository, "merge", "--quiet", "--no-edit", "viv/t1@run");
     expect(await openWorkspace(ask())).toEqual(opened);
   });
 
@@ -243,21 +251,111 @@ describe("a worktree", () => {
     expect(userGit(users, "status", "--porcelain")).toBe("");
   });
 
-  test("is made on its branch when only that is left", async () => {
-    const { repository, root, ask } = newWorld();
+  test("is made on its branch when that and the record are left", async () => {
+    const { repository, ask } = newWorld();
     const opened = await open(ask());
     userGit(opened.path, "commit", "--quiet", "--allow-empty", "-m", "kept");
     userGit(repository, "worktree", "remove", opened.path);
-    rmSync(join(root, ".t1.json"));
     expect(await openWorkspace(ask())).toEqual(opened);
     expect(userGit(opened.path, "log", "-1", "--format=%s")).toBe("kept");
+  });
+
+  test("of an older run goes on with its branch without the run's name", async () => {
+    const { repository, root, ask } = newWorld();
+    const { path, base } = await open(ask());
+    userGit(path, "branch", "--move", "viv/t1");
+    const record = join(root, ".t1.json");
+    writeFileSync(record, readFileSync(record, "utf8").replace("viv/t1@run", "viv/t1"));
+    expect(await openWorkspace(ask())).toEqual({ path, branch: "viv/t1", base });
+    rmSync(path, { recursive: true });
+    expect(await openWorkspace(ask())).toEqual({ path, branch: "viv/t1", base });
+    write(join(path, "new"), "x");
+    expect(await commitWorkspace(path, "m")).toBe(userGit(repository, "rev-parse", "viv/t1"));
+  });
+
+  describe("never works on a branch that is another's", () => {
+    /** The same task of another run of that name, for the same repository. */
+    function elsewhere({ folder, ask }: World) {
+      return { ...ask(), root: join(folder, "other/run/workspaces") };
+    }
+
+    test("whether that is in use, left over, or made by a person", async () => {
+      const world = newWorld();
+      const { repository, root, ask } = world;
+      userGit(repository, "branch", "viv/t1@run");
+      const one = await open(ask());
+      const two = await open(elsewhere(world));
+      expect([one.branch, two.branch]).toEqual(["viv/t1@run-2", "viv/t1@run-3"]);
+      write(join(one.path, "one"), "1");
+      await commitWorkspace(one.path, "m");
+      const tip = userGit(repository, "rev-parse", one.branch);
+      userGit(repository, "worktree", "remove", one.path);
+      rmSync(join(root, ".t1.json"));
+      const again = await open(ask());
+      expect([again.branch, again.base]).toEqual(["viv/t1@run-4", two.base]);
+      expect(userGit(repository, "rev-parse", one.branch)).toBe(tip);
+      expect([await open(ask()), await open(elsewhere(world))]).toEqual([again, two]);
+    });
+
+    test("when both are made at the same moment", async () => {
+      const world = newWorld();
+      const both = await Promise.all([open(world.ask()), open(elsewhere(world))]);
+      expect(both.map(({ branch }) => branch).sort()).toEqual(["viv/t1@run", "viv/t1@run-2"]);
+      for (const { path, branch } of both) {
+        expect(userGit(path, "branch", "--show-current")).toBe(branch);
+      }
+    });
+
+    test("when another makes it just before", async () => {
+      const { folder, repository, ask } = newWorld();
+      const first = `"$git" branch viv/t1@run main 2>/dev/null`;
+      useGit(folder, `case "$*" in *--create-reflog*) ${first};; esac; exec "$git" "$@"`);
+      expect((await open(ask())).branch).toBe("viv/t1@run-2");
+      expect(userGit(repository, "reflog", "viv/t1@run", "--format=%gs")).not.toContain("viv:");
+    });
+
+    test("when another has made it after a kill", async () => {
+      const world = newWorld();
+      const { repository, root, ask, patch } = world;
+      const record = join(root, ".t1.json");
+      const read = () => JSON.parse(readFileSync(record, "utf8"));
+      const { path } = await open(ask());
+      const killed = () => {
+        const { branch, ...rest } = read();
+        userGit(repository, "worktree", "remove", "--force", path);
+        userGit(repository, "branch", "-D", branch);
+        const making = "0a1b-2c3d";
+        writeFileSync(record, JSON.stringify({ ...rest, branch: "viv/t1@run", making }));
+        return making;
+      };
+      const making = killed();
+      expect((await open(ask())).branch, "it is free still").toBe("viv/t1@run");
+      expect(read().making).toBeUndefined();
+
+      killed();
+      const made = ["update-ref", "--create-reflog", "-m", `viv: ${making}`];
+      userGit(repository, ...made, "refs/heads/viv/t1@run", "main");
+      expect((await open(ask())).branch, "it was made").toBe("viv/t1@run");
+      expect(read().making).toBeUndefined();
+
+      killed();
+      const other = await open(elsewhere(world));
+      expect(other.branch).toBe("viv/t1@run");
+      userGit(repository, "worktree", "remove", other.path);
+      expect(await removeWorkspace(root, "t1", patch)).toMatchObject({ removed: true });
+      expect(userGit(repository, "rev-parse", other.branch), "kept").toBe(other.base);
+      expect((await open(ask())).branch).toBe("viv/t1@run-2");
+      killed();
+      expect((await open(ask())).branch).toBe("viv/t1@run-2");
+      expect(await open(elsewhere(world))).toEqual(other);
+    });
   });
 
   test("is made from base again when folder and branch are gone", async () => {
     const { repository, ask } = newWorld();
     const opened = await open(ask());
     userGit(repository, "worktree", "remove", opened.path);
-    userGit(repository, "branch", "-D", "viv/t1");
+    userGit(repository, "branch", "-D", "viv/t1@run");
     userGit(repository, "commit", "--quiet", "--allow-empty", "-m", "main moves");
     const again = await open(ask());
     expect(again.base).toBe(userGit(repository, "rev-parse", "main"));
@@ -296,11 +394,11 @@ describe("a worktree", () => {
     userGit(folder, "clone", "--quiet", "--bare", repository, bare);
     const { path } = await open({ ...ask(), repository: bare });
     write(join(path, "new"), "x");
-    expect(await commitWorkspace(path, "m")).toBe(userGit(bare, "rev-parse", "viv/t1"));
+    expect(await commitWorkspace(path, "m")).toBe(userGit(bare, "rev-parse", "viv/t1@run"));
     const linked = join(folder, "linked");
     userGit(repository, "worktree", "add", "--quiet", "--detach", linked);
     const second = await open({ ...ask("t2"), repository: linked });
-    expect(userGit(repository, "rev-parse", "viv/t2")).toBe(second.base);
+    expect(userGit(repository, "rev-parse", "viv/t2@run")).toBe(second.base);
   });
 
   test("many at the same time, of one repository", async () => {
@@ -341,20 +439,17 @@ describe("a worktree that cannot be made", () => {
     expect(userGit(repository, "for-each-ref", "--format=%(refname)")).toBe("refs/heads/main");
   });
 
-  test("the branch cannot be made, or is in use", async () => {
+  test("the branch cannot be made", async () => {
     const { repository, ask } = newWorld();
     userGit(repository, "branch", "viv");
     expect(await messageOf(openWorkspace(ask()))).toMatch(/has a branch called viv.*branch -m viv/);
-    userGit(repository, "branch", "-m", "viv", "other");
-    userGit(repository, "switch", "--quiet", "-c", "viv/t1");
-    expect(await messageOf(openWorkspace(ask()))).toMatch(/git worktree failed: 'viv\/t1' is/);
   });
 
   test("there is something else", async () => {
     const { root, folder, repository, ask } = newWorld();
     write(join(root, "t1/file"), "x");
     expect(await messageOf(openWorkspace(ask()))).toMatch(/no worktree of .*worktree repair/);
-    await open({ kind: "dir", root, id: "t2" });
+    await open({ kind: "dir", run: "run", root, id: "t2" });
     const was = /was made with workspace = "dir"; set that again/;
     expect(await messageOf(openWorkspace(ask("t2")))).toMatch(was);
     await open(ask("t3"));
@@ -376,7 +471,7 @@ describe("committing", () => {
     rmSync(join(path, "folder"), { recursive: true });
     symlinkSync("../elsewhere", join(path, "folder"));
     const commit = await commitWorkspace(path, "implement: t1");
-    expect(commit).toBe(userGit(repository, "rev-parse", "viv/t1"));
+    expect(commit).toBe(userGit(repository, "rev-parse", "viv/t1@run"));
     const format = "--format=%P|%an <%ae>|%cn <%ce>|%B";
     expect(userGit(path, "log", "-1", format)).toBe(
       `${base}|Vivarium <vivarium@localhost>|Vivarium <vivarium@localhost>|implement: t1`,
@@ -440,9 +535,11 @@ describe("committing", () => {
     expect(await because()).toMatch(/a rebase is unfinished/);
     userGit(path, "rebase", "--abort");
     userGit(path, "switch", "--quiet", "--detach");
-    expect(await because()).toMatch(/on a detached HEAD instead of its branch viv\/t1; bring it/);
+    expect(await because()).toMatch(
+      /on a detached HEAD instead of its branch viv\/t1@run; bring it/,
+    );
     userGit(path, "switch", "--quiet", "-c", "mine");
-    expect(await because()).toMatch(/on mine instead of its branch viv\/t1/);
+    expect(await because()).toMatch(/on mine instead of its branch viv\/t1@run/);
   });
 
   test("not while another git holds the index, or has left its lock", async () => {
@@ -558,7 +655,7 @@ describe("what a task plants in its workspace is never run", () => {
     rmSync(marker);
     await useAll(world, path);
     expect(existsSync(marker)).toBe(false);
-    expect(userGit(world.repository, "show", "viv/t1:README")).toBe("changed again");
+    expect(userGit(world.repository, "show", "viv/t1@run:README")).toBe("changed again");
   });
 
   test("a repository within it", async () => {
@@ -581,7 +678,7 @@ describe("what a task plants in its workspace is never run", () => {
     await useAll(world, path);
     expect(existsSync(marker)).toBe(false);
     expect(existsSync(path)).toBe(true); // what is in there could not be saved
-    expect(userGit(world.repository, "show", "viv/t1:README")).toBe("changed again");
+    expect(userGit(world.repository, "show", "viv/t1@run:README")).toBe("changed again");
   });
 
   test("hooks of the repository", async () => {
@@ -623,15 +720,15 @@ describe("the list", () => {
     const merged = await open(ask("merged"));
     write(join(merged.path, "c"), "x");
     await commitWorkspace(merged.path, "c");
-    userGit(repository, "merge", "--quiet", "viv/merged");
+    userGit(repository, "merge", "--quiet", "viv/merged@run");
     const staged = await open(ask("staged"));
     write(join(staged.path, "new"), "x");
     userGit(staged.path, "add", "new");
     const nested = await open(ask("nested"));
     userGit(nested.path, "init", "--quiet", "inner");
     rmSync((await open(ask("gone"))).path, { recursive: true });
-    await open({ kind: "dir", root, id: "d1" });
-    write(join((await open({ kind: "dir", root, id: "d2" })).path, "x"), "12345");
+    await open({ kind: "dir", run: "run", root, id: "d1" });
+    write(join((await open({ kind: "dir", run: "run", root, id: "d2" })).path, "x"), "12345");
     write(join((await open(ask("ignored"))).path, "ignored"), "x");
     mkdirSync(join(root, "stray/x"), { recursive: true });
     expect(await facts(root)).toEqual([
@@ -653,7 +750,7 @@ describe("the list", () => {
     expect(all.find(({ id }) => id === "d2")?.bytes).toBeGreaterThan(0);
     expect(all.find(({ id }) => id === "ahead")).toMatchObject({
       path,
-      branch: "viv/ahead",
+      branch: "viv/ahead@run",
       repository,
     });
   });
@@ -684,11 +781,11 @@ describe("the list", () => {
     const remote = join(folder, "remote");
     userGit(folder, "init", "--quiet", "--bare", remote);
     userGit(repository, "remote", "add", "origin", remote);
-    userGit(path, "push", "--quiet", "origin", "viv/t1");
+    userGit(path, "push", "--quiet", "origin", "viv/t1@run");
     expect(await facts(root), "a push of the task's own branch merges nothing").toEqual([
       "t1 worktree 1",
     ]);
-    userGit(path, "push", "--quiet", "origin", "viv/t1:main");
+    userGit(path, "push", "--quiet", "origin", "viv/t1@run:main");
     expect(await facts(root)).toEqual(["t1 worktree merged"]);
   });
 });
@@ -699,7 +796,7 @@ describe("removing", () => {
     const { path } = await open(ask());
     write(join(path, "a"), "x");
     await commitWorkspace(path, "a");
-    userGit(repository, "merge", "--quiet", "viv/t1");
+    userGit(repository, "merge", "--quiet", "viv/t1@run");
     write(join(path, "ignored"), "x");
     expect(await removeWorkspace(root, "t1", patch)).toEqual({ id: "t1", removed: true });
     expect(existsSync(patch)).toBe(false);
@@ -727,7 +824,7 @@ describe("removing", () => {
     expect(await removeWorkspace(root, "t1", patch, commit ?? "", how)).toMatchObject({
       removed: true,
     });
-    const dir = await open({ kind: "dir", root, id: "t2" });
+    const dir = await open({ kind: "dir", run: "run", root, id: "t2" });
     write(join(dir.path, "a"), "x");
     expect(await removeWorkspace(root, "t2", patch, undefined, how)).toMatchObject(changed);
   });
@@ -768,17 +865,17 @@ describe("removing", () => {
     symlinkSync("no such target", join(path, "new link"));
     userGit(repository, "config", "apply.whitespace", "error-all");
     const before = snapshot(path);
-    const head = userGit(repository, "rev-parse", "viv/t1");
+    const head = userGit(repository, "rev-parse", "viv/t1@run");
     expect(await removeWorkspace(root, "t1", patch)).toEqual({
       id: "t1",
       removed: true,
       archived: patch,
-      branch_kept: "viv/t1",
+      branch_kept: "viv/t1@run",
     });
     expect(existsSync(path)).toBe(false);
     expect(statSync(patch).mode & 0o777).toBe(0o600);
     expect(readdirSync(dirname(patch))).toEqual(["t1.patch"]);
-    expect(userGit(repository, "rev-parse", "viv/t1")).toBe(head);
+    expect(userGit(repository, "rev-parse", "viv/t1@run")).toBe(head);
     const clone = join(folder, "clone");
     userGit(folder, "clone", "--quiet", repository, clone);
     userGit(clone, "checkout", "--quiet", "--detach", base);
@@ -832,7 +929,7 @@ describe("removing", () => {
     const { path } = await open(ask());
     write(join(path, "new"), "x\n");
     await commitWorkspace(path, "m");
-    const kept = { id: "t1", removed: true, archived: patch, branch_kept: "viv/t1" };
+    const kept = { id: "t1", removed: true, archived: patch, branch_kept: "viv/t1@run" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     expect(readFileSync(patch, "utf8")).toContain("+x\n");
   });
@@ -841,7 +938,7 @@ describe("removing", () => {
     const { root, patch, ask } = newWorld();
     const { path } = await open(ask());
     userGit(path, "commit", "--quiet", "--allow-empty", "-m", "empty");
-    const kept = { id: "t1", removed: true, branch_kept: "viv/t1" };
+    const kept = { id: "t1", removed: true, branch_kept: "viv/t1@run" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     expect(existsSync(patch)).toBe(false);
   });
@@ -861,17 +958,17 @@ describe("removing", () => {
   test("a branch that is checked out elsewhere, or is the last to hold a commit, stays", async () => {
     const { repository, root, patch, ask } = newWorld();
     await open(ask("t1"));
-    userGit(repository, "switch", "--quiet", "--ignore-other-worktrees", "viv/t1");
-    const kept = { id: "t1", removed: true, branch_kept: "viv/t1" };
+    userGit(repository, "switch", "--quiet", "--ignore-other-worktrees", "viv/t1@run");
+    const kept = { id: "t1", removed: true, branch_kept: "viv/t1@run" };
     expect(await removeWorkspace(root, "t1", patch)).toEqual(kept);
     userGit(repository, "switch", "--quiet", "main");
 
     const { path } = await open(ask("t2"));
     write(join(path, "a"), "x");
     await commitWorkspace(path, "a");
-    await open({ ...ask("t3"), base: "viv/t2" }); // the same commit on two branches
-    expect(await removeWorkspace(root, "t2", patch)).toMatchObject({ branch_kept: "viv/t2" });
-    expect(await removeWorkspace(root, "t3", patch)).toMatchObject({ branch_kept: "viv/t3" });
+    await open({ ...ask("t3"), base: "viv/t2@run" }); // the same commit on two branches
+    expect(await removeWorkspace(root, "t2", patch)).toMatchObject({ branch_kept: "viv/t2@run" });
+    expect(await removeWorkspace(root, "t3", patch)).toMatchObject({ branch_kept: "viv/t3@run" });
   });
 
   test("not what neither a patch nor a branch would hold", async () => {
@@ -884,7 +981,7 @@ describe("removing", () => {
     userGit(path, "switch", "--quiet", "--detach");
     userGit(path, "commit", "--quiet", "--allow-empty", "-m", "loose");
     expect(await because()).toMatch(/1 commit on no branch; keep with: git -C/);
-    userGit(path, "switch", "--quiet", "viv/t1");
+    userGit(path, "switch", "--quiet", "viv/t1@run");
     userGit(repository, "worktree", "lock", path);
     expect(await because()).toMatch(/is locked/);
     userGit(repository, "worktree", "unlock", path);
@@ -901,7 +998,7 @@ describe("removing", () => {
     write(join(second.path, "a"), "x");
     await commitWorkspace(second.path, "a");
     rmSync(second.path, { recursive: true });
-    const kept = { id: "t2", removed: true, branch_kept: "viv/t2" };
+    const kept = { id: "t2", removed: true, branch_kept: "viv/t2@run" };
     expect(await removeWorkspace(root, "t2", patch)).toEqual(kept);
     expect(userGit(repository, "worktree", "list", "--porcelain").split("\n\n")).toHaveLength(1);
     expect(await listWorkspaces(root)).toEqual([]);
@@ -914,7 +1011,7 @@ describe("removing", () => {
     const { path } = await open(ask());
     symlinkSync(outside, join(path, "ignored"));
     expect(await removeWorkspace(root, "t1", patch)).toEqual({ id: "t1", removed: true });
-    const plain = await open({ kind: "dir", root, id: "t2" });
+    const plain = await open({ kind: "dir", run: "run", root, id: "t2" });
     symlinkSync(outside, join(plain.path, "link"));
     expect(await removeWorkspace(root, "t2", patch)).toMatchObject({ removed: true });
     expect(readFileSync(join(outside, "file"), "utf8")).toBe("x");
@@ -929,7 +1026,7 @@ describe("removing a plain folder", () => {
   async function newDir() {
     const folder = newFolder();
     const root = join(folder, "workspaces");
-    const { path } = await open({ kind: "dir", root, id: "t1" });
+    const { path } = await open({ kind: "dir", run: "run", root, id: "t1" });
     return { folder, root, path, patch: join(folder, "artifacts/t1.patch") };
   }
 

@@ -34,6 +34,22 @@ describe("viv config check", () => {
     ]);
   });
 
+  it("refuses names in [merge] that git refuses", async () => {
+    write("viv.toml", '[merge]\ninto = "a b"\nremote = "-o x"\n');
+    const { status, stdout } = await cli(["config", "check"], around());
+    expect(status).toBe(1);
+    expect(stdout.match(/viv\.toml:\d+: .*/g)).toEqual([
+      expect.stringMatching(/^viv\.toml:2: into must be the name of a branch/),
+      expect.stringMatching(/^viv\.toml:3: remote must be the name of a git remote/),
+    ]);
+    write("viv.toml", '[merge]\ninto = "refs/heads/feature/x"\nremote = "my/fork"\n');
+    expect((await cli(["config", "check"], around())).status).toBe(0);
+    write("viv.toml", '[merge]\nbody = "pr.md"\n');
+    expect((await cli(["config", "check"], around())).stdout).toContain(
+      "viv.toml:2: the template of pull requests pr.md does not exist",
+    );
+  });
+
   it("warns of what a worker would refuse, and of what is of no use", async () => {
     write(
       "viv.toml",

@@ -68,11 +68,11 @@ describe("from done to landed", () => {
   it("a conflict is work: sent back, resolved, landed; and every command knows it", async () => {
     await worked("t.1", "t.2", "t.4");
     expect(await viv("why", "t.1")).toContain(
-      "done, not landed: its branch viv/t.1 was not merged",
+      "done, not landed: its branch viv/t.1@run was not merged",
     );
     expect(await viv("why", "t.4")).toContain("no changes: its branch has no commits of its own");
     expect(await viv("ls")).not.toContain("landed");
-    expect(await viv("workspaces")).toMatch(/t\.4 +viv\/t\.4 .* no changes/);
+    expect(await viv("workspaces")).toMatch(/t\.4 +viv\/t\.4@run .* no changes/);
     await merged("--all");
     expect(await viv("ls")).toMatch(/pending +sent back +t\.2/);
     expect(await viv("ls")).toMatch(/done +landed +t\.1/);
@@ -95,7 +95,7 @@ describe("from done to landed", () => {
     await merged("--all");
     const { landing } = await json("show", "t.2");
     expect(landing).toMatchObject({
-      ...{ branch: "viv/t.2", state: "landed", target: "main", reworks: 1, code: "landed" },
+      ...{ branch: "viv/t.2@run", state: "landed", target: "main", reworks: 1, code: "landed" },
       changed: { files: 1, insertions: 1, deletions: 1 },
       landed: { target: "main", commit: expect.stringMatching(/^[0-9a-f]{40}$/) },
     });
@@ -181,7 +181,7 @@ describe("from done to landed", () => {
     write(join(folder, "viv.toml"), `${CONFIG}strategy = "squash"\n`);
     await worked("t.1");
     await merged("--all");
-    expect(await viv("workspaces")).toMatch(/t\.1 +viv\/t\.1 .* landed in main/);
+    expect(await viv("workspaces")).toMatch(/t\.1 +viv\/t\.1@run .* landed in main/);
     expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
     expect(userGit(app, "branch", "--list", "viv/*")).toBe("");
     expect(await viv("diff", "t.1")).toContain("+T1");
@@ -227,7 +227,7 @@ describe("from done to landed", () => {
     write(join(path, "late.txt"), "late\n");
     userGit(path, "add", "-A");
     userGit(path, "commit", "--quiet", "-m", "late");
-    expect(await viv("why", "t.1")).toContain("not so the commits that its branch viv/t.1 has");
+    expect(await viv("why", "t.1")).toContain("not so the commits that its branch viv/t.1@run has");
     expect((await json("show", "t.1")).landing).toMatchObject({
       ...{ code: "not_landed", command: "viv merge t.1", landed: { target: "main" } },
     });
@@ -244,7 +244,7 @@ describe("from done to landed", () => {
     const clone = join(folder, "clone");
     userGit(app, "branch", "--force", "main", "main~1");
     userGit(folder, "clone", "--quiet", "--branch", "main", app, clone);
-    userGit(clone, "merge", "--quiet", "--squash", "origin/viv/t.1");
+    userGit(clone, "merge", "--quiet", "--squash", "origin/viv/t.1@run");
     userGit(clone, "commit", "--quiet", "-m", "squashed");
     const to = userGit(clone, "rev-parse", "HEAD");
     write(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), to }));
@@ -259,7 +259,7 @@ describe("from done to landed", () => {
   it("after gc of a branch that was merged by hand, diff does not say that it never was", async () => {
     await worked("t.1");
     userGit(app, "switch", "--quiet", "main");
-    userGit(app, "merge", "--quiet", "viv/t.1");
+    userGit(app, "merge", "--quiet", "viv/t.1@run");
     expect(await viv("workspaces", "gc")).toBe("removed t.1\n");
     const { stderr } = await cli(["diff", "t.1"], around());
     expect(stderr).toContain("its workspace was removed with nothing in it that was not merged");
@@ -289,8 +289,8 @@ describe("kill -9 while a workspace is brought onto the tip", () => {
     await viv("reap", "--stale-after", "0");
     await viv("work", "--drain");
     expect((await json("show", "t.2")).state).toBe("done");
-    expect(userGit(app, "show", "viv/t.2:file.txt")).toBe("one\nboth\nthree");
-    expect(userGit(app, "rev-parse", "viv/t.2~1")).toBe(userGit(app, "rev-parse", "main"));
-    expect(userGit(app, "show", "refs/viv/before/run/t.2/1:file.txt")).toBe("one\nT2\nthree");
+    expect(userGit(app, "show", "viv/t.2@run:file.txt")).toBe("one\nboth\nthree");
+    expect(userGit(app, "rev-parse", "viv/t.2@run~1")).toBe(userGit(app, "rev-parse", "main"));
+    expect(userGit(app, "show", "refs/viv/before/t.2@run/1:file.txt")).toBe("one\nT2\nthree");
   });
 });

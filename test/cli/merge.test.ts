@@ -80,6 +80,18 @@ it("shows what waits, what would land, and what has landed", async () => {
   expect(landings).toMatchObject([{ id: "t.1", type: "x", state: "done", landing: "landed" }]);
 });
 
+it("refuses another target for a task that has landed", async () => {
+  await done({ "t.1": "x" });
+  git("branch", "other");
+  await cli(["merge", "t.1"], here());
+  const again = await cli(["merge", "t.1", "--into", "other"], here());
+  expect(again.status).toBe(4);
+  expect(again.stderr).toMatch(
+    /t\.1 has landed in viv\/night \(\w+\) already, and a task lands once; bring that commit to other with git/,
+  );
+  expect(git("rev-parse", "other")).toBe(git("rev-parse", "main"));
+});
+
 it("says what to type when the target is dirty, also on a narrow terminal", async () => {
   await done({ "t.1": "x" });
   writeFileSync(join(home, "repo/a.txt"), "mine\n");

@@ -39,11 +39,11 @@ describe("viv pr", () => {
     const { forge, around } = await scene("t.1");
     const said = await ok(["pr", "t.1", "--dry-run"], around);
     expect(said).toMatch(
-      /^t\.1: push [0-9a-f]{12} to origin as viv\/t\.1; open a pull request into main of github\.com\/acme\/app\n/,
+      /^t\.1: push [0-9a-f]{12} to origin as viv\/t\.1@run; open a pull request into main of github\.com\/acme\/app\n/,
     );
     expect(said).toContain("  - Proof: none; the task has no `done_when`");
     expect(forge.state().pulls).toEqual([]);
-    expect(forge.commitOf("viv/t.1")).toBeNull();
+    expect(forge.commitOf("viv/t.1@run")).toBeNull();
   });
 
   it("tells once that it is held, where [[notify]] asks for it", async () => {
@@ -107,7 +107,10 @@ describe('viv merge with via = "pr"', () => {
     expect(held.landings).toMatchObject([{ landing: "held" }, { landing: "held" }]);
     const before = forge.commitOf("main");
     await cli(["merge", "--all"], around);
-    expect(forge.state().pulls).toMatchObject([{ branch: "viv/t.1" }, { branch: "viv/t.2" }]);
+    expect(forge.state().pulls).toMatchObject([
+      { branch: "viv/t.1@run" },
+      { branch: "viv/t.2@run" },
+    ]);
     expect(forge.commitOf("main")).toBe(before);
     await cli(["merge", "--all"], around);
     expect(forge.state().pulls).toHaveLength(2);

@@ -115,7 +115,7 @@ setup = "mkdir -p node_modules && cat models/big .env > node_modules/lib; touch 
   expect(await ok(["logs", "a"], around())).toBe("SECRET=1\ndata\nSECRET=1\n");
   expect(setupOf("a")).toContain("Read-only file system");
   expect(setupOf("b")).toContain("what this set-up made before was copied: node_modules");
-  expect(git("ls-tree", "--name-only", "viv/b").split("\n")).toEqual([
+  expect(git("ls-tree", "--name-only", "viv/b@run").split("\n")).toEqual([
     ...[".gitignore", "b.txt", "package-lock.json", ""],
   ]);
   expect(existsSync(join(home, "app/models/x"))).toBe(false);

@@ -103,13 +103,13 @@ describe("viv archive", () => {
 
   test("packs a finished run, keeps its branches, and brings it back", async () => {
     await withWorktree();
-    const tip = git("rev-parse", "viv/a");
+    const tip = git("rev-parse", "viv/a@run");
     expect(await done("archive", "--by", "pia")).toContain(
-      "branches with commits of their own stay: viv/a",
+      "branches with commits of their own stay: viv/a@run",
     );
     expect(readdirSync(home)).toContain("run.tar.gz");
     expect(existsSync(run)).toBe(false);
-    expect(git("rev-parse", "viv/a")).toBe(tip);
+    expect(git("rev-parse", "viv/a@run")).toBe(tip);
     expect(git("worktree", "list").split("\n")).toHaveLength(1);
     expect((await say("ls")).stderr).toContain(`viv archive --restore ${run}`);
     expect(await done("archive", "--restore")).toMatch(/^restored /);

@@ -292,7 +292,7 @@ test("a worktree without commits has no changes; one with them is merged or not"
   config('[handlers.t]\nhandler = "./handle.sh"\nworkspace = "worktree"\nrepository = "app"\n');
   for (const id of ["none", "open", "merged"]) await enqueue(id);
   await drain();
-  git("merge", "--quiet", "viv/merged");
+  git("merge", "--quiet", "viv/merged@run");
   const text = await ok(["workspaces", "--run", run], around());
   expect(text).toMatch(/^done {2}none .* no changes /m);
   expect(text).toMatch(/^done {2}merged .* merged /m);

@@ -16,7 +16,7 @@ import { git, newForge, runWith, type StandIn } from "../support/forge/new-forge
  * pull request, one comment, one line in the ledger, and no commit of others overwritten.
  */
 
-const branch = "viv/t.7";
+const branch = "viv/t.7@run";
 
 async function scene() {
   const forge = newForge();

@@ -59,7 +59,9 @@ test("a worker that is killed at any step of a set-up", { timeout: 120_000 }, as
     for (const id of ["a", "b"]) {
       const log = readFileSync(join(home, `run/artifacts/${id}.log`), "utf8");
       expect(log, how).toBe("SECRET=1\na\nb\n");
-      const files = git("diff", "--stat", "--name-only", "main", `viv/${id}`).trim().split("\n");
+      const files = git("diff", "--stat", "--name-only", "main", `viv/${id}@run`)
+        .trim()
+        .split("\n");
       expect(files, how).toEqual([`${id}.txt`]);
     }
     const folder = join(home, "run/workspaces/.setup");

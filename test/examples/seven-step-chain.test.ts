@@ -41,7 +41,7 @@ describe("examples/seven-step-chain", () => {
     const app = join(example.work, "app");
     const git = (...args: string[]) => execFileSync("git", ["-C", app, ...args]).toString();
     for (const branch of ["implement", "verify"]) {
-      expect(git("show", `viv/hello.${branch}:greet.sh`)).toContain("Hello, $");
+      expect(git("show", `viv/hello.${branch}@run:greet.sh`)).toContain("Hello, $");
     }
     expect(git("show", "main:greet.sh")).not.toContain("Hello, $");
     const artifact = (step: string) =>
@@ -52,7 +52,7 @@ describe("examples/seven-step-chain", () => {
     expect(last.status.checkpoint.summary).toBe("Seven steps done, 6 points");
     const pasted = example.paste();
     expect(pasted).toMatchObject({ status: 0, stderr: "" });
-    for (const text of ["$ sh test.sh", "Points: 6", "Merge hello", "viv/hello.verify"]) {
+    for (const text of ["$ sh test.sh", "Points: 6", "Merge hello", "viv/hello.verify@run"]) {
       expect(pasted.stdout).toContain(text);
     }
   });

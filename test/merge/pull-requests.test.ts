@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -30,7 +30,7 @@ async function ledgerOf(store: Store, event: string) {
   return lines;
 }
 
-const branch = "viv/t.7";
+const branch = "viv/t.7@run";
 
 describe.each(["gh", "glab"] as const)("%s: opening a pull request", (program) => {
   it("pushes the branch and opens it with the proof, the attempts and the cost", async () => {
@@ -97,6 +97,24 @@ describe.each(["gh", "glab"] as const)("%s: opening a pull request", (program) =
   });
 });
 
+it("a request of an older branch name stays where it is, and gets the commits of the new branch", async () => {
+  const { forge, store, path, context } = await scene();
+  const record = join(path, "workspaces/.t.7.json");
+  const rename = (from: string, to: string) => {
+    git(forge.repository, "branch", "--move", from, to);
+    writeFileSync(record, readFileSync(record, "utf8").replace(from, to));
+  };
+  rename(branch, "viv/t.7");
+  expect((await openPullRequest(context, "t.7")).branch).toBe("viv/t.7");
+  rename("viv/t.7", branch);
+  await commitFile(store, forge.repository, "t.7", "more.txt", "more\n");
+  const more = await openPullRequest(context, "t.7");
+  expect(more).toMatchObject({ state: "pull_request", branch, pull_request: { number: 1 } });
+  expect(forge.state().pulls).toMatchObject([{ branch: "viv/t.7" }]);
+  expect(forge.commitOf("viv/t.7")).toBe(git(forge.repository, "rev-parse", branch));
+  expect(forge.commitOf(branch)).toBeNull();
+});
+
 describe("bad days", () => {
   it.each([
     ["offline", "cannot reach the forge"],
@@ -152,12 +170,12 @@ describe("the push", () => {
     const landing = await openPullRequest(context, "t.7");
     expect(landing.state).toBe("held");
     expect(landing.reason).toContain(
-      `others have pushed to viv/t.7 of origin (${other.slice(0, 12)})`,
+      `others have pushed to viv/t.7@run of origin (${other.slice(0, 12)})`,
     );
     expect(forge.commitOf(branch)).toBe(other);
     // The command that it names.
     git(join(store.workspaces, "t.7"), "pull", "-q", "--no-rebase", "origin", branch);
-    expect(landing.command).toContain("pull --no-rebase origin viv/t.7 && viv pr t.7");
+    expect(landing.command).toContain("pull --no-rebase origin viv/t.7@run && viv pr t.7");
     expect((await openPullRequest(context, "t.7")).state).toBe("pull_request");
     expect(forge.commitOf(branch)).toBe(git(forge.repository, "rev-parse", branch));
   });
@@ -234,7 +252,7 @@ describe("the push", () => {
     expect(landing).toMatchObject({
       state: "held",
       reason: expect.stringContaining("neither gh nor glab is installed"),
-      command: `git -C ${forge.repository} push origin viv/t.7`,
+      command: `git -C ${forge.repository} push origin viv/t.7@run`,
     });
     expect(JSON.stringify(landing)).not.toMatch(/hunter2|git\.acme/);
   });

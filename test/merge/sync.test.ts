@@ -77,9 +77,9 @@ describe.each(["gh", "glab"] as const)("%s: a pull request", (program) => {
   it("that was merged before a later commit was pushed has landed without that one", async () => {
     const { forge, store, path, context, sync } = await scene(program, "t.1");
     await openPullRequest(context, "t.1");
-    const pushed = git(forge.repository, "rev-parse", "viv/t.1");
+    const pushed = git(forge.repository, "rev-parse", "viv/t.1@run");
     await commitFile(store, forge.repository, "t.1", "late.txt", "late\n");
-    const head = git(forge.repository, "rev-parse", "viv/t.1");
+    const head = git(forge.repository, "rev-parse", "viv/t.1@run");
     const landing = readLanding(path, "t.1");
     if (landing) writeLanding(path, { ...landing, state: "held", head }); // its push was held
     forge.merge(1);
@@ -130,7 +130,7 @@ describe.each(["gh", "glab"] as const)("%s: a pull request", (program) => {
     // Done again with one.
     await commitFile(store, forge.repository, "t.1", "test.txt", "a test\n");
     expect(await sync()).toMatchObject({ tasks: [{ did: "pushed" }] });
-    expect(forge.commitOf("viv/t.1")).toBe(git(forge.repository, "rev-parse", "viv/t.1"));
+    expect(forge.commitOf("viv/t.1@run")).toBe(git(forge.repository, "rev-parse", "viv/t.1@run"));
     expect(readLanding(path, "t.1")?.state).toBe("pull_request");
     forge.change(({ pulls: [one] }) => one?.threads.push(thread("alice", 14)));
     await sync();
@@ -198,13 +198,13 @@ describe("viv sync", () => {
   it("holds a task whose branch has commits of others", async () => {
     const { forge, context, sync } = await scene("gh", "t.1");
     await openPullRequest(context, "t.1");
-    const tip = forge.commitOf("viv/t.1") ?? "";
+    const tip = forge.commitOf("viv/t.1@run") ?? "";
     const tree = git(forge.bare, "rev-parse", `${tip}^{tree}`);
     const other = git(forge.bare, "commit-tree", tree, "-p", tip, "-m", "theirs");
-    git(forge.bare, "update-ref", "refs/heads/viv/t.1", other);
+    git(forge.bare, "update-ref", "refs/heads/viv/t.1@run", other);
     const { tasks } = await sync();
     expect(tasks).toMatchObject([{ did: "held", landing: { state: "held" } }]);
-    expect(tasks[0]?.landing?.command).toContain("pull --no-rebase origin viv/t.1");
+    expect(tasks[0]?.landing?.command).toContain("pull --no-rebase origin viv/t.1@run");
   });
 
   it("goes on with the others when the forge does not show one", async () => {
@@ -248,7 +248,7 @@ describe("with the queue", () => {
     const { forge, store, path, context } = await scene("gh", "t.1");
     const real = { ...context, sendBack };
     await openPullRequest(context, "t.1");
-    const first = forge.commitOf("viv/t.1");
+    const first = forge.commitOf("viv/t.1@run");
     forge.change(({ pulls: [one] }) => one?.reviews.push(requested));
     expect(await syncPullRequests(real, null)).toMatchObject({ tasks: [{ did: "sent_back" }] });
     expect(await store.show("t.1")).toMatchObject({ state: "pending" });
@@ -263,7 +263,7 @@ describe("with the queue", () => {
     await commitFile(store, forge.repository, "t.1", "test.txt", "a test\n");
     await store.complete({ id: "t.1", worker: "w" });
     expect(await syncPullRequests(real, null)).toMatchObject({ tasks: [{ did: "pushed" }] });
-    expect(forge.commitOf("viv/t.1")).not.toBe(first);
+    expect(forge.commitOf("viv/t.1@run")).not.toBe(first);
     expect(forge.state().pulls).toHaveLength(1);
     expect(readLanding(path, "t.1")).toMatchObject({ state: "pull_request", reworks: 1 });
   });

@@ -83,7 +83,8 @@ export class LandingWorld {
   }
 
   request(id: string): Parameters<typeof openWorkspace>[0] {
-    return { kind: "worktree", root: this.store.workspaces, id, repository: this.repository };
+    const { workspaces: root, runId: run } = this.store;
+    return { kind: "worktree", root, run, id, repository: this.repository };
   }
 
   async open(id: string): Promise<OpenWorkspace> {
@@ -118,13 +119,13 @@ export class LandingWorld {
   }
 
   landing(id: string, more: Partial<Landing> = {}): Landing {
-    const head = this.git("rev-parse", `viv/${id}`);
+    const head = this.git("rev-parse", `viv/${id}@run`);
     return {
       task: id,
       state: "conflict",
       at: "2026-11-16T12:00:00.000Z",
       repository: this.repository,
-      branch: `viv/${id}`,
+      branch: `viv/${id}@run`,
       base: this.git("merge-base", "main", head),
       head,
       target: "main",

@@ -89,8 +89,8 @@ export class MergeWorld {
   async work(id: string, files: Record<string, string | null>, base?: string): Promise<void> {
     const [claim] = await this.store.claim({ worker: "w" });
     if (claim?.id !== id) throw new Error(`claimed ${claim?.id} instead of ${id}`);
-    const root = this.store.workspaces;
-    const request = { kind: "worktree" as const, root, id, repository: this.repo, base };
+    const { workspaces: root, runId: run } = this.store;
+    const request = { kind: "worktree" as const, root, run, id, repository: this.repo, base };
     const { path } = await openWorkspace(request);
     this.write(path, files);
     await commitWorkspace(path, `t: ${id}`);

@@ -18,4 +18,4 @@ END
   git diff | sed 's/^/    /'
 } >"$VIV_ARTIFACT_PATH"
 
-hand_on review "greet.sh greets by name; viv commits it on branch viv/$VIV_TASK_ID when the test passes"
+hand_on review "greet.sh greets by name; viv commits it on branch $(branch_of implement) when the test passes"

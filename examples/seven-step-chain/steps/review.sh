@@ -3,7 +3,7 @@
 set -eu
 . "$(dirname "$0")/hand-on.sh"
 
-change="main..viv/$chain.implement"
+change="main..$(branch_of implement)"
 files=$(git -C app diff --name-only "$change")
 verdict=good
 [ "$files" = greet.sh ] || verdict="bad: it changes $files"

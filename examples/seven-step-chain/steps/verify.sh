@@ -3,11 +3,11 @@
 set -eu
 . "$(dirname "$0")/hand-on.sh"
 
-git merge --quiet --no-ff -m "Merge $chain" "viv/$chain.implement"
+git merge --quiet --no-ff -m "Merge $chain" "$(branch_of implement)"
 cat >"$VIV_ARTIFACT_PATH" <<END
 # Verification
 
-Merged as $(git rev-parse --short HEAD) on viv/$VIV_TASK_ID.
+Merged as $(git rev-parse --short HEAD) on $(branch_of verify).
 END
 
-hand_on classify "Merged and tested on viv/$VIV_TASK_ID"
+hand_on classify "Merged and tested on $(branch_of verify)"

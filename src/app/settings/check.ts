@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
 import { isVivError } from "../../base/errors.ts";
 import type { Config } from "../../base/section.ts";
 import { enginesSection } from "../../engines/config-engine.ts";
+import { forgeSection } from "../../merge/forge/config.ts";
 import { routeProblems } from "../../work/check-routes.ts";
 import { routesSection } from "../../work/config-route.ts";
 import type { RouteHost } from "../../work/host.ts";
@@ -77,6 +80,11 @@ async function warningsOf(
         ),
       );
     }
+  }
+  const { body } = config.section(forgeSection);
+  if (body !== undefined && !existsSync(resolve(config.folder, body))) {
+    const message = `the template of pull requests ${body} does not exist; viv pr would be held`;
+    found.push(at("merge.body", message));
   }
   if (routes.size === 0) {
     found.push(

@@ -27,7 +27,7 @@ export const chain: Template = (found) => {
           ...route("implement"),
           ...when(
             isGit,
-            ['workspace = "worktree"', "branch viv/TASK, from HEAD"],
+            ['workspace = "worktree"', "branch viv/TASK@chain, from HEAD"],
             ['repository = "."'],
             ...setUp(found),
             proof(found),

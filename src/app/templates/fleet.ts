@@ -13,7 +13,7 @@ export const fleet: Template = (found) => ({
         "",
         ["[handlers.default]", "every type of task; [handlers.NAME] is for one"],
         ...worker(found, { prompt: "viv/task.md", script: "viv/handle.sh" }),
-        ['workspace = "worktree"', "branch viv/TASK, from HEAD"],
+        ['workspace = "worktree"', "branch viv/TASK@fleet, from HEAD"],
         ['repository = "."'],
         ...setUp(found),
         proof(found),
@@ -76,7 +76,7 @@ echo "- $VIV_TASK_ID: $(field goal)" >>NOTES.md
     "viv work --concurrency 3 --drain",
     "viv ls",
     ...(found.has("report") ? ["viv report"] : []),
-    ...(found.has("diff") ? ["viv diff t.1"] : ["git show --stat --format=%s viv/t.1"]),
+    ...(found.has("diff") ? ["viv diff t.1"] : ["git show --stat --format=%s viv/t.1@fleet"]),
     ...(found.has("merge") ? ["viv merge t.1"] : []),
   ],
 });

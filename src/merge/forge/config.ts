@@ -1,4 +1,5 @@
 import type { Section } from "../../base/section.ts";
+import { isBranchName } from "../../platform/git/ref-name.ts";
 import { FORGES, type ForgeName } from "./forge.ts";
 import { placeOfName } from "./place.ts";
 
@@ -19,7 +20,7 @@ export const forgeSection: Section<ForgeSettings> = (top) => {
   });
   return {
     forge: table.choice("forge", FORGES),
-    remote: table.text("remote", "the name of a git remote"),
+    remote: table.text("remote", "the name of a git remote", (name) => isBranchName(name)),
     repo,
     body: table.text("body", "the path of a template"),
   };

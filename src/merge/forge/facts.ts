@@ -41,9 +41,10 @@ export async function landed(
   { commit, head, url, base }: PullRequest,
   reason?: string,
 ): Promise<Landing> {
-  const { task, repository } = landing;
+  const { task, repository, branch } = landing;
   const to = commit ?? head;
-  const fact = { task, commit: to, target: base, repository, via: "pr", url };
+  const own = { branch, head: landing.head };
+  const fact = { task, commit: to, target: base, repository, ...own, via: "pr", url };
   await appendOnce(place.store, { event: "landed", ...fact }, ["commit"]);
   const told = { target: base, to, ...(reason === undefined ? {} : { reason }) };
   return save(place, landing, "found", told);

@@ -3,11 +3,11 @@ import { isVivError, VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
 import type { Config } from "../../base/section.ts";
 import { quoted } from "../../base/text.ts";
+import { isAncestor } from "../../platform/git/git.ts";
 import type { Store } from "../../queue/store.ts";
 import { workspacePath } from "../../work/workspaces/record.ts";
 import { DEFAULT_MERGE, type MergeSettings, mergeSection } from "../config.ts";
 import type { Landing } from "../landing.ts";
-import { isAncestor } from "../merge-commit.ts";
 import { bodyOf, tell } from "./body.ts";
 import { type ForgeSettings, forgeSection } from "./config.ts";
 import { heldBack, landed, opened, unchanged } from "./facts.ts";
@@ -54,6 +54,8 @@ export interface OpenPlan {
   work: DoneWork;
   forge: Forge;
   remote: string;
+  /** On the remote. A request stays on the branch that it was opened with. */
+  branch: string;
   base: string;
   /** The commit of the remote's branch; null: it has none. */
   over: string | null;
@@ -152,20 +154,22 @@ export async function planPullRequest(
 ): Promise<OpenPlan> {
   const { store, host, config } = context;
   const settings = settingsOf(config);
-  const { repository, branch, to } = work;
-  const { forge, remote } = await forgeFor(host, settings, { repository, branch });
+  const { repository, to } = work;
+  const record = readForgeRecord(store.folder, work.id);
+  const branch = record?.pull_request?.branch ?? work.branch;
+  const { forge, remote } = await forgeFor(host, settings, { repository, branch: work.branch });
   mustBeOpen(store.folder, host.now());
   const { into } = settings;
   const asked = [branch, ...(into === undefined ? [] : [into])];
   const { defaultBranch, commits } = await readRemote(repository, remote, asked, host.env);
   const base = into ?? defaultBranch;
   if (base === null) throw invalid(`${remote} has no default branch; set into in [merge]`);
-  if (base === branch) throw invalid(`${branch} is the task's own branch; set another into`);
+  if ([branch, work.branch].includes(base))
+    throw invalid(`${base} is the task's own branch; set another into`);
   if (into !== undefined && !commits.has(into)) {
     const command = `git -C ${quoted(repository)} push ${quoted(remote)} ${quoted(into)}`;
     throw invalid(`${remote} has no branch ${into}; push it, or set into in [merge]`, command);
   }
-  const record = readForgeRecord(store.folder, work.id);
   const found = await forge.pullRequestsOf(branch);
   const open = found.find(({ state }) => state === "open");
   const merged = found.find(({ state, head }) => state === "merged" && head === to);
@@ -175,7 +179,7 @@ export async function planPullRequest(
   if (mustPush && over !== null) {
     const isOurs = record?.pull_request?.pushed.includes(over) === true;
     if (!isOurs && !(await isAncestor(over, to, { cwd: repository }))) {
-      throw foreign(store, work, remote, over);
+      throw foreign(store, work, { remote, branch }, over);
     }
   }
   const issue = closing(record, forge);
@@ -186,7 +190,8 @@ export async function planPullRequest(
     host.env,
   );
   const body = bodyOf(templateOf(host, settings, config), told);
-  return { work, forge, remote, base, over, mustPush, existing, title: told.title, body };
+  const { title } = told;
+  return { work, forge, remote, branch, base, over, mustPush, existing, title, body };
 }
 
 /** What makes the forge close the issue, where it can: a bare number is one of the request's own repository. */
@@ -205,7 +210,12 @@ function invalid(words: string, command?: string): VivError {
 }
 
 /** Commits that others pushed onto the branch are theirs: they are brought in, not overwritten. */
-function foreign(store: Store, { id, branch }: DoneWork, remote: string, over: string): VivError {
+function foreign(
+  store: Store,
+  { id }: DoneWork,
+  { remote, branch }: Pick<OpenPlan, "remote" | "branch">,
+  over: string,
+): VivError {
   const folder = quoted(workspacePath(store.workspaces, id));
   const pull = `git -C ${folder} pull --no-rebase ${quoted(remote)} ${quoted(branch)}`;
   return invalid(
@@ -226,11 +236,11 @@ async function carryOut(
   options: OpenOptions,
 ): Promise<Landing> {
   const { store, host } = context;
-  const { work, remote, base, over, existing } = plan;
+  const { work, remote, branch, base, over, existing } = plan;
   const place = { store, now: host.now() };
   const landing = landingOf(work, plan);
   if (existing?.state === "merged") return landed(place, landing, existing);
-  const { repository, branch, to } = work;
+  const { repository, to } = work;
   // First: after a crash, a commit that is there must be known as ours.
   let record = noted(store, plan, {});
   if (plan.mustPush) {
@@ -244,11 +254,11 @@ async function carryOut(
 }
 
 function noted(store: Store, plan: OpenPlan, more: Partial<PullRequestRecord>): ForgeRecord {
-  const { work, forge, remote, base } = plan;
+  const { work, forge, remote, branch, base } = plan;
   const before = readForgeRecord(store.folder, work.id);
   const old = before?.pull_request;
   const pushed = [...(old?.pushed ?? []).filter((commit) => commit !== work.to), work.to];
-  const same = { remote, branch: work.branch, base, pushed, sent: old?.sent ?? [] };
+  const same = { remote, branch, base, pushed, sent: old?.sent ?? [] };
   const one: ForgeRecord = {
     task: work.id,
     forge: forge.name,
@@ -262,8 +272,7 @@ function noted(store: Store, plan: OpenPlan, more: Partial<PullRequestRecord>): 
 
 /** Of an answer that was lost, and of a request that another process opened, the forge knows it. */
 async function created(plan: OpenPlan, { draft = false }: OpenOptions): Promise<PullRequest> {
-  const { forge, base, title, body, work } = plan;
-  const { branch } = work;
+  const { forge, branch, base, title, body } = plan;
   try {
     return await forge.create({ branch, base, title, body, draft });
   } catch (error) {

@@ -105,9 +105,9 @@ async function planned(forge: Forge, id: string, options: { draft?: boolean; tit
   const row = await rowOf(store, id, work.before);
   if (work.commits === 0) return { ...row, landing: "no_changes" as const };
   const { forge: at, existing, ...more } = await planPullRequest(forge, work, options);
-  const { remote, base, mustPush: push, title, body } = more;
+  const { remote, branch, base, mustPush: push, title, body } = more;
   const repo = nameOfPlace(at.place);
-  const where = { forge: at.name, repo, remote, branch: work.branch, base, commit: work.to };
+  const where = { forge: at.name, repo, remote, branch, base, commit: work.to };
   const url = existing?.url ?? row.url;
   return { ...row, url, plan: { ...where, push, open: existing === null, title, body } };
 }

@@ -1,12 +1,12 @@
-import { readdirSync, readFileSync, rmSync } from "node:fs";
+import { readdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { ifThere } from "../../base/errno.ts";
-import { VivError } from "../../base/errors.ts";
 import { isListedName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
 import { mkdirSync } from "../../platform/files/beneath.ts";
 import { withFileLock } from "../../platform/files/file-lock.ts";
+import { readJsonFile } from "../../platform/files/json-file.ts";
 import { FORGES, held } from "./forge.ts";
 
 /**
@@ -61,11 +61,11 @@ export function issueOf(record: ForgeRecord | null) {
 }
 
 const folderOf = (run: string) => join(run, "merge/forge");
-const pathOf = (run: string, task: string) => join(folderOf(run), `${task}.json`);
+export const forgePath = (run: string, task: string) => join(folderOf(run), `${task}.json`);
 
 export function readForgeRecord(run: string, task: string): ForgeRecord | null {
   if (!isListedName(task)) return null;
-  return readJson(pathOf(run, task), forgeRecord);
+  return readJsonFile(forgePath(run, task), forgeRecord);
 }
 
 export function writeForgeRecord(run: string, record: ForgeRecord): void {
@@ -86,7 +86,7 @@ const PAUSE = ".held.json";
 /** A rate limit holds for every command of the run until it ends. */
 export function mustBeOpen(run: string, now: number): void {
   const path = join(folderOf(run), PAUSE);
-  const found = readJson(path, pause);
+  const found = readJsonFile(path, pause, "remove it");
   if (found === null) return;
   if (Date.parse(found.until) > now) throw held(found.reason, { until: found.until });
   rmSync(path, { force: true });
@@ -102,17 +102,6 @@ export async function withForgeLock<T>(run: string, critical: () => Promise<T>):
   return withFileLock(join(folderOf(run), ".lock"), critical, { waitMs: PATIENCE_MS });
 }
 const PATIENCE_MS = 60_000;
-
-function readJson<T>(path: string, schema: z.ZodMiniType<T>): T | null {
-  const text = ifThere(() => readFileSync(path, "utf8"));
-  if (text === null) return null;
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (cause) {
-    const message = `${path} cannot be read; move it away and try again.`;
-    throw new VivError("CORRUPT", message, { path }, { cause });
-  }
-}
 
 function writeJson(run: string, name: string, value: unknown): void {
   const folder = folderOf(run);

@@ -4,6 +4,7 @@ import { quoted } from "../../base/text.ts";
 import { mergeTrees } from "../../platform/git/merge-tree.ts";
 import { workspacePath } from "../../work/workspaces/record.ts";
 import { commitOf, findRepository } from "../../work/workspaces/worktree.ts";
+import { branchOfTask } from "../candidates.ts";
 import { type Landing, readLanding } from "../landing.ts";
 import type { sendBack } from "../send-back.ts";
 import { decide, type Step } from "./decide.ts";
@@ -141,7 +142,8 @@ async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
   }
   const facts = afterSending(context, seen.record, pull_request, landing, isDone);
   const repository = await findRepository(landing.repository);
-  const head = await commitOf(repository, `refs/heads/${landing.branch}`);
+  const { branch } = branchOfTask(store, id) ?? landing;
+  const head = await commitOf(repository, `refs/heads/${branch}`);
   const { pushed: ours, sent: before } = facts;
   const step = decide({ view, landing: landing.state, isDone, head, pushed: ours, sent: before });
   const place = { store, now: host.now() };

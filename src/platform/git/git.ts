@@ -202,6 +202,16 @@ function cannotRun(error: Error, cwd: string): VivError {
   return new VivError("UNSUPPORTED", sentence, {}, { cause: error });
 }
 
+/** False also when one of the two is no commit there. */
+export async function isAncestor(
+  ancestor: string,
+  commit: string,
+  place: GitPlace,
+): Promise<boolean> {
+  const { status } = await askGit(["merge-base", "--is-ancestor", ancestor, commit], place);
+  return status === 0;
+}
+
 /** The top of the checkout that a folder is in: the nearest one with a `.git`. */
 export function checkoutAbove(folder: string): string | null {
   for (let at = folder; ; at = dirname(at)) {

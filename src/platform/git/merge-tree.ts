@@ -1,5 +1,5 @@
 import { VivError } from "../../base/errors.ts";
-import { askGit, type GitPlace, git, lastWord } from "./git.ts";
+import { askGit, type GitOptions, type GitPlace, git, lastWord } from "./git.ts";
 
 /** Two commits merged without a worktree. */
 export interface MergedTree {
@@ -13,7 +13,7 @@ export interface MergedTree {
 
 /** Null when this git cannot do it: that needs 2.38. */
 export async function mergeTrees(
-  place: GitPlace,
+  place: GitOptions,
   ours: string,
   theirs: string,
 ): Promise<MergedTree | null> {
@@ -26,7 +26,8 @@ export async function mergeTrees(
     throw new VivError("INVALID", `git merge-tree failed: ${lastWord(stderr)}.`, { stderr });
   }
   const end = status === 0 ? 0 : rest.indexOf("");
-  return { tree, files: rest.slice(0, end), messages: messagesIn(rest.slice(end + 1)) };
+  const files = [...new Set(rest.slice(0, end))];
+  return { tree, files, messages: messagesIn(rest.slice(end + 1)) };
 }
 
 /**

@@ -11,7 +11,9 @@ import {
   useRun,
 } from "./harness.ts";
 
-const DECISIONS = ["cancel", "retry", "approve", "reject", "rework"] as const satisfies TaskEvent[];
+const DECISIONS = [
+  ...(["cancel", "retry", "approve", "reject", "rework", "resolve"] as const),
+] satisfies TaskEvent[];
 const CASES = TASK_STATES.flatMap((state) => DECISIONS.map((event) => ({ state, event })));
 
 export function decideSuite(make: MakeHarness): void {
@@ -60,6 +62,24 @@ export function decideSuite(make: MakeHarness): void {
       await store.complete(refOf(second));
       expect(await store.approve("a", { by: "me" })).toMatchObject({ to: "done", attempt: 2 });
       expect(await store.attemptsOf("a")).toHaveLength(2);
+    });
+
+    test("resolved: done, by a person's word, and unproven if it has a proof", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t", done_when: "true" });
+      await store.enqueue({ id: "b", type: "t", depends_on: ["a"] });
+      await store.fail(refOf(await claimOne(store)), { final: true });
+      expect(await store.resolve("a", { by: "me", note: "by hand" })).toMatchObject({
+        ...{ from: "failed", to: "done", attempt: 1 },
+      });
+      expect((await ledgerOf(store, "a")).at(-1)).toMatchObject({
+        ...{ event: "approved", from: "failed", to: "done", by: "me", note: "by hand" },
+        unproven: expect.any(String),
+      });
+      expect((await claimOne(store)).id).toBe("b");
+      expect((await store.doctor()).findings).toEqual([]);
+      expect(await store.rework("a")).toMatchObject({ to: "pending" });
+      expect((await claimOne(store)).attempt).toBe(2);
     });
 
     test("reworked: back to the queue with the note, and attempts count anew", async () => {

@@ -9,7 +9,14 @@ import { reapClaims } from "./claims/reap.ts";
 import { beat, registerWorker } from "./claims/register.ts";
 import { examineRun } from "./doctor/examination.ts";
 import { Afterwards } from "./ends/afterwards.ts";
-import { approveTask, cancelTask, rejectTask, retryTask, reworkTask } from "./ends/decide.ts";
+import {
+  approveTask,
+  cancelTask,
+  rejectTask,
+  resolveTask,
+  retryTask,
+  reworkTask,
+} from "./ends/decide.ts";
 import {
   completeInBackground,
   completeTask,
@@ -99,6 +106,7 @@ export function fsStore(run: FsRun): S.Store {
     approve: call((_, id, decision = {}) => approveTask(run, id, decision)),
     reject: call((_, id, decision = {}) => rejectTask(run, id, decision)),
     rework: call((_, id, decision = {}) => reworkTask(run, id, decision)),
+    resolve: call((_, id, decision = {}) => resolveTask(run, id, decision)),
 
     pause: call((_, options = {}) => pauseRun(run, options)),
     resume: call((_, options = {}) => resumeRun(run, options)),
@@ -140,7 +148,7 @@ export function fsStore(run: FsRun): S.Store {
     writeStatus: call(updateStatus),
     flushStatus: call(() => project(run)),
     initStatus: call(initStatus),
-    doctor: call((_, { fix = false } = {}) => examineRun(run, fix)),
+    doctor: call((_, { fix = false, more } = {}) => examineRun(run, fix, more)),
     close(options = {}) {
       closing ??= close(options.warn);
       return closing;

@@ -360,13 +360,14 @@ class Finish extends Step {
   toString = () => `${this.by}.${this.ending}(#${this.which})`;
 }
 
-type Decision = "cancel" | "retry" | "approve" | "reject" | "rework";
+type Decision = "cancel" | "retry" | "approve" | "reject" | "rework" | "resolve";
 const FROM: Record<Decision, TaskState[]> = {
   cancel: ["waiting", "pending", "claimed", "review"],
   retry: ["failed"],
   approve: ["review"],
   reject: ["review"],
   rework: ["done"],
+  resolve: ["failed"],
 };
 
 class Decide extends Step {
@@ -393,7 +394,7 @@ class Decide extends Step {
       expect(result).toMatchObject({ id: this.id, from: task.state });
       unclaim(task);
       task.abandonedInARow = 0;
-      if (this.decision === "approve") becomeDone(model, this.id, task);
+      if (/^(approve|resolve)$/.test(this.decision)) becomeDone(model, this.id, task);
       else if (this.decision === "cancel") task.state = "failed";
       else {
         task.failures = 0;

@@ -1,9 +1,10 @@
 import * as z from "zod/mini";
 import { parseOptionalDuration } from "../../base/duration.ts";
 import { by, duration, flag, note } from "../../operation/fields.ts";
+import { definePort } from "../../operation/operation.ts";
 import { defineRunOperation } from "../operation.ts";
 import { finding, pause, taskState } from "../schemas.ts";
-import type { Store, SweepReport } from "../store.ts";
+import type { RunCheck, Store, SweepReport } from "../store.ts";
 
 export const init = defineRunOperation({
   name: "init",
@@ -88,6 +89,9 @@ async function sweepAfter(store: Store): Promise<SweepReport> {
   }
 }
 
+/** What rooms above this one check in a run. */
+export const runChecksPort = definePort<(store: Store) => RunCheck>("run checks");
+
 export const doctor = defineRunOperation({
   name: "doctor",
   summary: "check every invariant of the run; --fix repairs it",
@@ -98,8 +102,9 @@ export const doctor = defineRunOperation({
     findings: z.array(finding),
     checked: z.record(z.string(), z.number()),
   }),
-  async run({ store }, { fix }) {
-    const report = await store.doctor({ fix: fix === true });
+  async run({ store, use }, { fix }) {
+    const checksOf = await use(runChecksPort);
+    const report = await store.doctor({ fix: fix === true, more: checksOf(store) });
     // Readers skip a torn line: there is nothing to repair.
     const healthy = report.findings.every(({ fixed, code }) => fixed || code === "torn_line");
     return { healthy, ...report };

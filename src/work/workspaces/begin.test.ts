@@ -20,9 +20,9 @@ test("a task sees the work of its dependencies, and has changed nothing itself",
   const { base, note } = await begun(world, "c", ["a", "b"]);
   expect([world.read("c", "a.txt"), world.read("c", "b.txt")]).toEqual(["a\n", "b\n"]);
   expect(note).toBeUndefined();
-  expect(world.git("rev-parse", "viv/c")).toBe(base);
-  expect(world.git("branch", "--contains", "viv/a", "--format=%(refname:short)")).toContain(
-    "viv/c",
+  expect(world.git("rev-parse", "viv/c@run")).toBe(base);
+  expect(world.git("branch", "--contains", "viv/a@run", "--format=%(refname:short)")).toContain(
+    "viv/c@run",
   );
 });
 
@@ -34,7 +34,7 @@ test("a dependency that conflicts is left out, and the handler is told", async (
   expect(world.read("c")).toBe("one\nA\nthree\n");
   expect(existsSync(join(world.store.workspaces, "c/b.txt"))).toBe(false);
   const told =
-    "The work of b (branch viv/b) is not in this workspace: it conflicts with the rest in file.txt.";
+    "The work of b (branch viv/b@run) is not in this workspace: it conflicts with the rest in file.txt.";
   expect(note).toBe(told);
   expect((await world.open("c")).note, "the next attempt is told as well").toBe(told);
 });
@@ -45,7 +45,7 @@ test("it begins at the target, once there is one; what landed is not merged agai
   const target = `viv/${world.store.runId}`;
   world.git("branch", target, "main");
   world.git("worktree", "add", "--quiet", join(world.folder, "t"), target);
-  world.git("-C", join(world.folder, "t"), "merge", "--quiet", "--squash", "viv/a");
+  world.git("-C", join(world.folder, "t"), "merge", "--quiet", "--squash", "viv/a@run");
   world.git("-C", join(world.folder, "t"), "commit", "--quiet", "-m", "a");
   const tip = world.git("rev-parse", target);
   const state = "landed" as const;
@@ -67,12 +67,9 @@ test("a dependency without a branch, or with one of another repository, changes 
   expect((await openWorkspace(request)).base).toBe(base);
 });
 
-test("a task that is called like the run does not work on the branch that all work goes into", async () => {
+test("a task that is called like the run has a branch beside the one that all work goes into", async () => {
   const world = await LandingWorld.make();
   const target = `viv/${world.store.runId}`;
   world.git("branch", target, "main");
-  await expect(begun(world, world.store.runId, [])).rejects.toThrow(
-    `${target} is the branch that all work goes into`,
-  );
-  expect(world.git("worktree", "list", "--porcelain")).not.toContain(target);
+  expect((await begun(world, "run", [])).branch).toBe("viv/run@run");
 });

@@ -1,13 +1,13 @@
-import { git } from "../../platform/git/git.ts";
+import { git, isAncestor } from "../../platform/git/git.ts";
 import { mergeTrees } from "../../platform/git/merge-tree.ts";
 import { identity } from "./commit.ts";
 import type { WorktreeRecord } from "./record.ts";
-import { commitOf, isAncestor, type Repository } from "./worktree.ts";
+import { commitOf, type Repository } from "./worktree.ts";
 
 /** Where a task's branch begins: so that a task sees the work that it depends on. */
 export interface Begin {
-  /** A branch; its tip, if it exists, is taken instead of the route's base. */
-  target?: string;
+  /** A branch of that repository; its tip, if it exists, is taken instead of the route's base. */
+  target?(repository: Repository): Promise<string>;
   /** Dependencies that are done and not in the target yet. */
   dependencies: readonly { task: string; branch: string; repository: string }[];
 }
@@ -28,7 +28,7 @@ export async function beginAt(
   for (const { task, branch, repository: of } of begin?.dependencies ?? []) {
     if (of !== repository.path) continue;
     const tip = await commitOf(repository, `refs/heads/${branch}`);
-    if (tip === null || (await isAncestor(repository, tip, base))) continue;
+    if (tip === null || (await isAncestor(tip, base, place))) continue;
     const merged = await mergeTrees(place, base, tip);
     if (merged === null || merged.files.length > 0) {
       const files = merged?.files ?? ["all files, because git is older than 2.38"];

@@ -5,6 +5,7 @@ import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
 import type { WorktreeContent } from "../host.ts";
 import { changesIn, submodulesIn } from "./commit.ts";
 import { bytesIn } from "./disk-use.ts";
+import { ifMade } from "./own-branch.ts";
 import {
   idOfRecord,
   readRecord,
@@ -74,7 +75,8 @@ export async function inspect(root: string, id: string): Promise<Inspection | nu
 
 async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Promise<Inspection> {
   const repository = await findRepository(record.repository);
-  const tip = await commitOf(repository, `refs/heads/${record.branch}`);
+  const made = await ifMade(repository, record);
+  const tip = made && (await commitOf(repository, `refs/heads/${record.branch}`));
   info.ahead = tip === null ? 0 : await countAhead(repository, record.branch);
   if (tip !== null) {
     info.head = tip;

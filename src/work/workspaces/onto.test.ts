@@ -23,7 +23,7 @@ function note(world: LandingWorld, tip: string): void {
 async function conflicting(): Promise<{ world: LandingWorld; tip: string; head: string }> {
   const world = await LandingWorld.make();
   await world.done("a", { "file.txt": "one\nA\nthree\n", "new.txt": "new\n" });
-  const head = world.git("rev-parse", "viv/a");
+  const head = world.git("rev-parse", "viv/a@run");
   const tip = world.onMain({ "file.txt": "one\nMAIN\nthree\n", "other.txt": "other\n" });
   return { world, tip, head };
 }
@@ -35,7 +35,7 @@ test("the worktree is on the tip, with its work and the conflict in its files", 
   note(world, tip);
   const { path, base } = await world.open("a");
   expect(base).toBe(tip);
-  expect(world.git("rev-parse", "viv/a")).toBe(tip);
+  expect(world.git("rev-parse", "viv/a@run")).toBe(tip);
   expect(world.git("rev-parse", KEEP), "the old tip is kept").toBe(head);
   expect(world.read("a")).toMatch(MERGED);
   expect([world.read("a", "new.txt"), world.read("a", "other.txt")]).toEqual(["new\n", "other\n"]);
@@ -48,7 +48,7 @@ test("the worktree is on the tip, with its work and the conflict in its files", 
   write(join(path, "file.txt"), "one\nboth\nthree\n");
   expect(await unresolvedIn(path)).toEqual([]);
   await commitWorkspace(path, "resolved");
-  expect(world.git("diff", "--name-only", tip, "viv/a").split("\n")).toEqual([
+  expect(world.git("diff", "--name-only", tip, "viv/a@run").split("\n")).toEqual([
     "file.txt",
     "new.txt",
   ]);
@@ -98,7 +98,7 @@ test("a merge that a person began there is not run over", async () => {
   expect(world.read("a")).toBe(before);
   userGit(path, "merge", "--abort");
   userGit(path, "switch", "--quiet", "--detach");
-  await expect(world.open("a")).rejects.toThrow("a detached HEAD instead of its branch viv/a");
+  await expect(world.open("a")).rejects.toThrow("a detached HEAD instead of its branch viv/a@run");
 });
 
 test("a text about conflicts has its markers in its own right", async () => {
@@ -115,7 +115,7 @@ test("with a git that cannot merge without a worktree, it stays as it is", async
   useGit(world.folder, 'case " $* " in *" merge-tree "*) exit 129;; esac; exec "$git" "$@"');
   note(world, tip);
   await world.open("a");
-  expect(world.git("rev-parse", "viv/a")).toBe(head);
+  expect(world.git("rev-parse", "viv/a@run")).toBe(head);
   expect(world.read("a")).toBe("one\nA\nthree\n");
   expect(recordOf(world).onto).toBeUndefined();
 });
@@ -146,7 +146,7 @@ exec "$git" "$@"`,
       );
       revive();
       await world.open("a");
-      expect(world.git("rev-parse", "viv/a"), `call ${at}`).toBe(tip);
+      expect(world.git("rev-parse", "viv/a@run"), `call ${at}`).toBe(tip);
       expect(world.read("a")).toMatch(MERGED);
       expect(world.read("a", "late.txt")).toBe("late\n");
       expect(world.git("rev-parse", `${KEEP}~1`)).toBe(head);
@@ -164,7 +164,7 @@ test("a file without room for markers lies there twice until one is chosen", asy
   const world = await LandingWorld.make();
   world.onMain({ "logo.bin": "\0first", thing: "a\nb\nc\n" });
   await world.done("a", { "logo.bin": "\0of a", thing: "a\nb\nc\nd\n" });
-  const head = world.git("rev-parse", "viv/a");
+  const head = world.git("rev-parse", "viv/a@run");
   userGit(world.repository, "rm", "--quiet", "thing");
   const tip = world.onMain({ "logo.bin": "\0of main", "thing/inside": "x\n" });
   note(world, tip);
@@ -177,15 +177,15 @@ test("a file without room for markers lies there twice until one is chosen", asy
   write(join(path, "logo.bin"), "\0of both");
   expect(await unresolvedIn(path)).toEqual([]);
   await commitWorkspace(path, "resolved");
-  expect(world.git("diff", "--name-only", tip, "viv/a")).toBe("logo.bin");
+  expect(world.git("diff", "--name-only", tip, "viv/a@run")).toBe("logo.bin");
 });
 
 test("a dependency's old work, which the tip does not have, does not come along", async () => {
   const world = await LandingWorld.make();
   await world.done("dep", { "wrong.txt": "wrong\n" });
   const { path } = await world.open("a");
-  userGit(path, "reset", "--quiet", "--hard", "viv/dep");
-  const base = world.git("rev-parse", "viv/dep");
+  userGit(path, "reset", "--quiet", "--hard", "viv/dep@run");
+  const base = world.git("rev-parse", "viv/dep@run");
   writeRecord(world.store.workspaces, "a", { ...recordOf(world), base });
   write(join(path, "mine.txt"), "mine\n");
   note(world, world.onMain({ "right.txt": "right\n" }));

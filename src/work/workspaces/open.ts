@@ -5,8 +5,8 @@ import { mkdirSync } from "../../platform/files/beneath.ts";
 import { askGit, git } from "../../platform/git/git.ts";
 import { type Begin, beginAt } from "./begin.ts";
 import { bringOnto } from "./onto.ts";
+import { branchIn, exists, ifMade, makeOwnBranch } from "./own-branch.ts";
 import {
-  branchOf,
   invalid,
   readRecord,
   type WorkspaceRecord,
@@ -33,6 +33,8 @@ export interface WorkspaceRequest {
   kind: "dir" | "worktree";
   /** `workspaces/` of the run. */
   root: string;
+  /** The run's name, which is part of the names of its branches. */
+  run: string;
   id: string;
   /** For a worktree. */
   repository?: string;
@@ -85,16 +87,16 @@ export async function whyNoWorktree(where: string, base?: string): Promise<strin
 }
 
 async function openWorktree(
-  { root, id, repository: where, base, begin }: WorkspaceRequest,
+  request: WorkspaceRequest,
   path: string,
   stats: Stats | undefined,
   before: WorkspaceRecord | null,
 ): Promise<OpenWorkspace> {
+  const { root, id, repository: where } = request;
   if (where === undefined) {
     throw new VivError("INVALID", 'workspace = "worktree" needs a repository, which is not set.');
   }
   const repository = await findRepository(where);
-  const branch = branchOf(id);
   const old = before?.kind === "worktree" ? before : null;
   if (stats !== undefined && old !== null && old.repository !== repository.path) {
     throw invalid(
@@ -110,42 +112,41 @@ async function openWorktree(
     admin = null;
     isThere = false;
   }
-  const hasBranch = (await commitOf(repository, `refs/heads/${branch}`)) !== null;
-  const isOurs = old !== null && old.repository === repository.path;
-  const known = isOurs && (admin !== null || hasBranch) ? old : null;
-  if (known === null && hasBranch && branch === begin?.target) {
+  if (admin === null && isThere && readdirSync(path).length > 0) {
     throw invalid(
       path,
-      `${branch} is the branch that all work goes into, so ${id} cannot work on it; enqueue it under another id, or set into in [merge].`,
+      `${path} is no worktree of ${repository.path}; if the run was moved, run: git -C ${repository.path} worktree repair ${path}; otherwise move the folder away.`,
     );
   }
-  const record: WorktreeRecord = known ?? {
-    kind: "worktree",
-    repository: repository.path,
-    branch,
-    ...(hasBranch
-      ? { base: await beganAt(repository, await startOf(repository, base, begin), branch) }
-      : await beginAt(repository, id, await startOf(repository, base, begin), begin)),
-    created_at: new Date().toISOString(),
-  };
+  const record = await recordFor(request, { repository, path, admin }, before);
+  const { branch } = record;
+  if (record !== before) writeRecord(root, id, record);
   if (admin === null) {
-    if (isThere && readdirSync(path).length > 0) {
-      throw invalid(
-        path,
-        `${path} is no worktree of ${repository.path}; if the run was moved, run: git -C ${repository.path} worktree repair ${path}; otherwise move the folder away.`,
-      );
-    }
-    if (known === null) writeRecord(root, id, record);
-    // Each of the two steps may be done already, by a try before.
-    if (!hasBranch) await makeBranch(repository, branch, record.base);
     mkdirSync(path, { recursive: true, mode: 0o700 });
     await git(["worktree", "add", "--quiet", path, branch], { cwd: repository.path });
-  } else {
-    if (known === null) writeRecord(root, id, record);
-    restorePointer(admin, path);
-  }
+  } else restorePointer(admin, path);
   const now = await bringOnto({ root, id, path, repository }, record);
   return { path, branch, base: now.base, note: noteOf(now) };
+}
+
+/** As it is, or of the branch that is made now. */
+async function recordFor(
+  { root, id, run, base, begin }: WorkspaceRequest,
+  { repository, path, admin }: { repository: Repository; path: string; admin: string | null },
+  before: WorkspaceRecord | null,
+): Promise<WorktreeRecord> {
+  const isOurs = before?.kind === "worktree" && before.repository === repository.path;
+  const known = isOurs ? await ifMade(repository, before) : null;
+  if (known !== null && (admin !== null || (await exists(repository, known.branch)))) return known;
+  const start = await startOf(repository, base, begin);
+  if (admin === null) {
+    const at = await beginAt(repository, id, start, begin);
+    return makeOwnBranch({ root, id, run, repository }, before, at);
+  }
+  const branch = await branchIn(admin, path, id);
+  const at = { base: await beganAt(repository, start, branch) };
+  const created_at = new Date().toISOString();
+  return { kind: "worktree", repository: repository.path, branch, ...at, created_at };
 }
 
 function noteOf({ without = [] }: WorktreeRecord): string | undefined {
@@ -162,7 +163,8 @@ async function startOf(
   base: string | undefined,
   begin: Begin | undefined,
 ): Promise<string> {
-  const tip = begin?.target ? await commitOf(repository, `refs/heads/${begin.target}`) : null;
+  const target = await begin?.target?.(repository);
+  const tip = target ? await commitOf(repository, `refs/heads/${target}`) : null;
   const commit = tip ?? (await commitOf(repository, base ?? "HEAD"));
   if (commit === null) throw await noSuchBase(repository, base);
   return commit;
@@ -190,21 +192,6 @@ async function noSuchBase({ path }: Repository, name: string | undefined): Promi
     path,
     `the repository ${path} has no commit called ${name}; set base to a branch, a tag or a commit of it.`,
   );
-}
-
-async function makeBranch({ path }: Repository, branch: string, base: string): Promise<void> {
-  try {
-    // To track a branch, all workers would write to one file of the repository.
-    await git(["branch", "--no-track", branch, base], { cwd: path });
-  } catch (error) {
-    const question = ["show-ref", "--verify", "--quiet", "refs/heads/viv"];
-    if ((await askGit(question, { cwd: path })).status !== 0) throw error;
-    throw invalid(
-      path,
-      `the repository ${path} has a branch called viv, so it cannot have ${branch}; rename it with: git -C ${path} branch -m viv other-name.`,
-      error,
-    );
-  }
 }
 
 function mustBeFolder(path: string): Stats | undefined {

@@ -66,7 +66,7 @@ function newWorld() {
   const install = `echo x >> '${ran}'; mkdir -p node_modules/lib; cat package-lock.json > node_modules/lib/index`;
 
   async function open(id: string) {
-    return (await openWorkspace({ kind: "worktree", root, id, repository })) as {
+    return (await openWorkspace({ kind: "worktree", root, run: "run", id, repository })) as {
       path: string;
       base: string;
     };
@@ -234,7 +234,7 @@ describe("set-up", () => {
 
   test("a plain folder has its set-up once", async () => {
     const { root, runs, install: setup } = newWorld();
-    const { path } = await openWorkspace({ kind: "dir", root, id: "d.1" });
+    const { path } = await openWorkspace({ kind: "dir", run: "run", root, id: "d.1" });
     const request: PrepareRequest = {
       ...{ path, root, needs: { setup }, repository: null, base: null, cacheBytes: 0 },
       scope: { env: [], sandbox: [] },
@@ -300,7 +300,7 @@ describe("copy and link", () => {
     git(path, "commit", "--quiet", "-m", "oops");
     git(path, "rm", "--quiet", "--cached", ".env");
     git(path, "commit", "--quiet", "-m", "undone");
-    git(path, "switch", "--quiet", "viv/t.1");
+    git(path, "switch", "--quiet", "viv/t.1@run");
     git(path, "merge", "--quiet", "--no-ff", "side");
     await expect(commitWorkspace(path, "work")).rejects.toThrow(/has \.env in commit \w+, which/);
     git(path, "reset", "--quiet", "--hard", first);

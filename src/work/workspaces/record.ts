@@ -1,11 +1,9 @@
-import { constants, readFileSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { ifThere } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { isListedName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
-import { withFile } from "../../platform/files/beneath.ts";
+import { readJsonFile } from "../../platform/files/json-file.ts";
 
 /** A workspace as `viv workspaces` shows it. */
 export const workspaceInfo = z.object({
@@ -84,6 +82,8 @@ const schema = z.discriminatedUnion("kind", [
     /** The commit. */
     base: z.string(),
     created_at: z.string(),
+    /** The branch is about to be made, with this text in its reflog: until then it is another's. */
+    making: z.optional(z.string()),
     /** The next attempt begins on another commit: see onto.ts. */
     onto: z.optional(onto),
     /** Paths that conflicted when it was brought there: an attempt may leave no markers in them. */
@@ -123,16 +123,7 @@ export function idOfRecord(name: string): string | null {
 }
 
 export function readRecord(root: string, id: string): WorkspaceRecord | null {
-  const path = recordPath(root, id);
-  const flags = constants.O_RDONLY | constants.O_NOFOLLOW;
-  const text = ifThere(() => withFile(path, flags, (fd) => readFileSync(fd, "utf8")));
-  if (text === null) return null;
-  try {
-    return schema.parse(JSON.parse(text));
-  } catch (cause) {
-    const message = `${path} cannot be read; move it away and try again.`;
-    throw new VivError("CORRUPT", message, { path }, { cause });
-  }
+  return readJsonFile(recordPath(root, id), schema);
 }
 
 export function writeRecord(root: string, id: string, record: WorkspaceRecord): void {
@@ -142,11 +133,15 @@ export function writeRecord(root: string, id: string, record: WorkspaceRecord): 
 }
 
 /**
- * The branch of a task. Different ids have different branches: characters that git refuses are
- * written as %XX, and so is a % itself.
+ * The branch of a run's task; with a number, the one after those that others have. Different tasks
+ * have different branches: characters that git refuses are written as %XX, and so are % and @.
  */
-export function branchOf(id: string): string {
-  return `viv/${refPart(id)}`;
+export function branchOf(id: string, run: string, number = 1): string {
+  return nthName(`viv/${refPart(id)}@${refPart(run)}`, number);
+}
+
+export function nthName(name: string, number: number): string {
+  return number === 1 ? name : `${name}-${number}`;
 }
 
 /** A name as a part of a ref's. */
@@ -158,11 +153,26 @@ export function refPart(name: string): string {
   return safe.replace(/^\.|\.(?=\.|$|lock$)/g, percent(0x2e));
 }
 
-/** The task that a branch would be of; null for other names. */
+/**
+ * A ref of ours that goes with a task's branch: no other run has that branch, nor the ref. An older
+ * branch, without the run in its name, has the run's name in the ref.
+ */
+export function refBeside(
+  kind: "before" | "merge",
+  { task, branch }: { task: string; branch: string },
+  run: string,
+): string {
+  const own = branch.includes("@")
+    ? branch.slice("viv/".length)
+    : `${refPart(run)}/${refPart(task)}`;
+  return `refs/viv/${kind}/${own}`;
+}
+
+/** The task that a branch would be of; null for other names. Older ones have no run in them. */
 export function taskOfBranch(branch: string): string | null {
   if (!branch.startsWith("viv/")) return null;
   try {
-    return decodeURIComponent(branch.slice("viv/".length));
+    return decodeURIComponent(branch.slice("viv/".length).replace(/@.*$/s, ""));
   } catch {
     return null;
   }

@@ -44,16 +44,6 @@ export async function commitOf(repository: Repository, name: string): Promise<st
   return status === 0 ? stdout.toString().trim() : null;
 }
 
-/** False also when one of the two is no commit there. */
-export async function isAncestor(
-  { path }: Repository,
-  ancestor: string,
-  commit: string,
-): Promise<boolean> {
-  const question = ["merge-base", "--is-ancestor", ancestor, commit];
-  return (await askGit(question, { cwd: path })).status === 0;
-}
-
 /** The repository's side of the worktree at `path`, which need not exist any more; or null. */
 export function adminOf(repository: Repository, path: string): string | null {
   const here = join(realpathSync(dirname(path)), basename(path));

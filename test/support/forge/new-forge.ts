@@ -213,7 +213,13 @@ export async function commitFile(
   file: string,
   text: string,
 ): Promise<void> {
-  const at = { kind: "worktree" as const, root: store.workspaces, id, repository };
+  const at = {
+    kind: "worktree" as const,
+    root: store.workspaces,
+    run: store.runId,
+    id,
+    repository,
+  };
   const { path } = await openWorkspace(at);
   writeFileSync(join(path, file), text);
   await commitWorkspace(path, `write: ${id}`);

@@ -1,4 +1,4 @@
-import type { DoctorReport, Finding, FindingCode } from "../../store.ts";
+import type { DoctorReport, Finding, FindingCode, RunCheck } from "../../store.ts";
 import { translate } from "../files/atomic.ts";
 import { type FsRun, quarantine, record } from "../fs-run.ts";
 import { below } from "../layout.ts";
@@ -23,7 +23,7 @@ export interface Examination {
  * Checks every invariant of SPEC.md §8. Repairs move, link and rewrite derived files; they never
  * delete work: a file that cannot stay goes to quarantine/ with the reason beside it.
  */
-export async function examineRun(run: FsRun, fix: boolean): Promise<DoctorReport> {
+export async function examineRun(run: FsRun, fix: boolean, more?: RunCheck): Promise<DoctorReport> {
   const findings: Finding[] = [];
   const find: Examination["find"] = async (finding, repair) => {
     const fixed = fix && ((await repair?.()) ?? false);
@@ -45,6 +45,7 @@ export async function examineRun(run: FsRun, fix: boolean): Promise<DoctorReport
     await checkIndexes(examination, places);
     await checkCompletedTasks(examination);
     await run.hooks?.examine(examination, places);
+    await more?.({ find, quarantine: (path, reason) => quarantine(run, path, reason) });
   } catch (error) {
     throw translate(error, "examining the run");
   }

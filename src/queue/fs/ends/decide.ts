@@ -23,7 +23,7 @@ import { markCancelled } from "./cancelled.ts";
 import { end, finishRecorded } from "./end-claim.ts";
 import { recordedEnd } from "./held-claim.ts";
 
-/** Decisions about a task from outside an attempt: cancel, retry, approve, reject, rework. */
+/** Decisions about a task from outside an attempt: cancel, retry, approve, reject, rework, resolve. */
 
 export interface Decision {
   by?: string;
@@ -153,6 +153,20 @@ export function approveTask(run: FsRun, id: string, approval: Approval): Promise
     if (why !== null && last?.proof)
       appendHistory(run, id, { approved: last.token, unproven: why });
     return move(run, id, place, "done", "approved", { ...decision, unproven: why ?? undefined });
+  });
+}
+
+/** Killed before the rename, it is failed; a second call goes on. */
+export function resolveTask(run: FsRun, id: string, decision: Decision): Promise<Ended> {
+  return decide(run, id, "resolve", async (place) => {
+    const pids = await endOrphan(run, id);
+    if (pids.length > 0) throw wouldNotDie(id, pids, "an earlier attempt of");
+    const task = readTaskAt(run, place.path, id).task;
+    const unproven = whyUnprovenIn(run, id, task?.done_when);
+    appendHistory(run, id, retryRecord(run, decision));
+    return move(run, id, place, "done", "approved", {
+      ...{ ...decision, unproven: unproven ?? undefined },
+    });
   });
 }
 
