@@ -1,6 +1,7 @@
 import { execFileSync } from "node:child_process";
 import {
   chmodSync,
+  cpSync,
   existsSync,
   mkdirSync,
   readdirSync,
@@ -131,6 +132,8 @@ describe("viv archive", () => {
     writeFileSync(join(kept, "files/secret"), "SECRET");
     const about = { key: "key", command: "x", paths: ["secret"], bytes: 6, made_at: "x" };
     writeFileSync(join(kept, "about.json"), JSON.stringify(about));
+    cpSync(kept, join(run, "workspaces/.setup/torn"), { recursive: true });
+    writeFileSync(join(run, "workspaces/.setup/torn/about.json"), "");
     await done("archive");
     const names = execFileSync("tar", ["tzf", join(home, "run.tar.gz")], { encoding: "utf8" });
     expect(names).toContain("done/a.json");

@@ -23,7 +23,7 @@ const about = z.object({
   paths: z.array(z.string()),
   bytes: z.number(),
   /** Of `files/`; entries are not synced, and a power cut may leave empty or missing files. */
-  extent: z.object({ entries: z.number(), bytes: z.number() }),
+  extent: z.optional(z.object({ entries: z.number(), bytes: z.number() })),
   made_at: z.string(),
 });
 export type KeptSetup = z.output<typeof about>;
@@ -59,7 +59,7 @@ export async function restoreSetup(
 ): Promise<boolean> {
   if (paths.some((path) => isThere(join(workspace, path)))) return false;
   const now = await extentOf(join(entryOf(root, key), "files")).catch(() => null);
-  if (now?.entries !== extent.entries || now.bytes !== extent.bytes) return false;
+  if (!extent || now?.entries !== extent.entries || now.bytes !== extent.bytes) return false;
   const draft = join(setupFolder(root), `.to~${key}.${process.pid}`);
   await rm(draft, { recursive: true, force: true });
   try {
@@ -107,11 +107,13 @@ export async function keepSetup(
   return null;
 }
 
+const isEntry = (name: string) => !name.startsWith(".") && name !== "failures";
+
 /** All entries, those that were used last first. */
 export function keptSetups(root: string): (KeptSetup & { used_at: string })[] {
   const names = ifThere(() => readdirSync(setupFolder(root))) ?? [];
   return names
-    .filter((name) => !name.startsWith(".") && name !== "failures")
+    .filter(isEntry)
     .flatMap((key) => {
       const entry = keptSetup(root, key);
       const stats = statSync(aboutOf(root, key), { throwIfNoEntry: false });
@@ -153,10 +155,11 @@ async function removeSetup(root: string, key: string): Promise<boolean> {
 
 const DAY_MS = 86_400_000;
 
-/** What killed processes left: a copy takes minutes, not a day. */
+/** What killed processes left (a copy takes minutes, not a day), and entries that cannot be read. */
 async function sweep(root: string): Promise<void> {
   for (const name of ifThere(() => readdirSync(setupFolder(root))) ?? []) {
     const path = join(setupFolder(root), name);
+    if (isEntry(name) && keptSetup(root, name) === null) await removeSetup(root, name);
     if (!/^\.(new|to|old|bring)~/.test(name)) continue;
     const { mtimeMs = Date.now() } = statSync(path, { throwIfNoEntry: false }) ?? {};
     if (Date.now() - mtimeMs > DAY_MS) await rm(path, { recursive: true, force: true });
