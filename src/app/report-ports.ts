@@ -68,18 +68,23 @@ async function warden(context: Context, since: string): Promise<WardenFacts | nu
   };
 }
 
-async function commitsNotIn(repository: string, target: string, commits: readonly string[]) {
+async function commitsNotIn(repository: string, target: string | null, commits: readonly string[]) {
   const wanted = commits.filter((commit) => /^[0-9a-f]{40,64}$/.test(commit));
-  // A pull request lands on the forge's branch: the one here follows when the person pulls.
-  const fetched = ["for-each-ref", "--format=^%(refname)", `refs/remotes/*/${target}`];
-  const remote = await askGit(fetched, { cwd: repository }).catch(() => null);
-  const others = remote?.status === 0 ? remote.stdout.toString("utf8").trim() : "";
-  const stdin = [...wanted, `^refs/heads/${target}`, others, ""].filter(Boolean).join("\n");
+  const branches = target === null ? "^HEAD" : await branchesOf(repository, target);
+  const stdin = [...wanted, branches, ""].join("\n");
   const args = ["rev-list", "--ignore-missing", "--stdin"];
   const answer = await askGit(args, { cwd: repository, stdin }).catch(() => null);
   if (answer?.status !== 0) return []; // the repository or the branch is gone: nothing can be told
   const outside = new Set(answer.stdout.toString("utf8").split("\n"));
   return wanted.filter((commit) => outside.has(commit));
+}
+
+/** A pull request lands on the forge's branch: the one here follows when the person pulls. */
+async function branchesOf(repository: string, target: string): Promise<string> {
+  const fetched = ["for-each-ref", "--format=^%(refname)", `refs/remotes/*/${target}`];
+  const remote = await askGit(fetched, { cwd: repository }).catch(() => null);
+  const others = remote?.status === 0 ? remote.stdout.toString("utf8").trim() : "";
+  return [`^refs/heads/${target}`, others].filter(Boolean).join("\n");
 }
 
 async function defaultRun({ here: { cwd, env } }: Context): Promise<string | null> {

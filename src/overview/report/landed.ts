@@ -1,3 +1,4 @@
+import { quoted } from "../../base/text.ts";
 import type { Landing } from "../../merge/landing.ts";
 import type { Landed, LedgerDigest } from "./ledger-digest.ts";
 import type { ReportPort } from "./report-port.ts";
@@ -34,9 +35,14 @@ export async function landedIn(
   const lost: string[] = [];
   for (const tasks of groups.values()) {
     const { repository = null, target = "" } = tasks[0] ?? {};
-    targets.push({ repository, target, count: tasks.length });
+    const to: Report["landed"]["targets"][number] = { repository, target, count: tasks.length };
+    targets.push(to);
     const commits = tasks.flatMap(({ commit }) => commit ?? []);
     if (repository === null || commits.length === 0) continue;
+    const isOwn = target.startsWith("viv/");
+    if (isOwn && (await port.commitsNotIn(repository, null, commits)).length > 0) {
+      to.command = `git -C ${quoted(repository)} merge ${target}`;
+    }
     const gone = new Set(await port.commitsNotIn(repository, target, commits));
     lost.push(...tasks.filter(({ commit }) => commit && gone.has(commit)).map(({ task }) => task));
   }

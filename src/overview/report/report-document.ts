@@ -124,6 +124,9 @@ function doneFacts(report: Report, room: Room): Fact[] {
   const tone = done.count === 0 || isBare ? "plain" : "good";
   facts.push({ label: "Done", text: parts.join(", ") + names, tone });
   if (landed.count + landed.waiting > 0) facts.push(landedFact(report));
+  for (const { command } of landed.targets) {
+    if (command) facts.push({ label: "", text: `take it over with: ${command}`, tone: "plain" });
+  }
   if (landed.lost.length > 0) {
     const text = `no longer in the target: ${namesOf(landed.lost, landed.lost.length, room)}`;
     facts.push({ label: "", text, tone: "bad" });

@@ -49,8 +49,12 @@ export interface ReportPort {
   warden(context: Context, since: string): Promise<WardenFacts | null>;
   /** Of the `viv up` that works on this run. */
   parkedAgents(run: string): Promise<ParkedAgent[]>;
-  /** Of these commits, those that are not in the branch `target`; none where that cannot be told. */
-  commitsNotIn(repository: string, target: string, commits: readonly string[]): Promise<string[]>;
+  /** Of these commits, those not in the branch `target` (null: in what is checked out); none where that cannot be told. */
+  commitsNotIn(
+    repository: string,
+    target: string | null,
+    commits: readonly string[],
+  ): Promise<string[]>;
   /** The run that commands without --run are about; null when they need one. */
   defaultRun(context: Context): Promise<string | null>;
 }

@@ -99,7 +99,13 @@ export const reportOutput = z.object({
     /** In the period. */
     count: z.number(),
     targets: z.array(
-      z.object({ repository: z.nullable(z.string()), target: z.string(), count: z.number() }),
+      z.object({
+        repository: z.nullable(z.string()),
+        target: z.string(),
+        count: z.number(),
+        /** Of a branch that viv made: takes its work into what is checked out, which lacks it. */
+        command: z.optional(z.string()),
+      }),
     ),
     /** Landed in the period, and no longer in their target: it was moved back. */
     lost: z.array(z.string()),
