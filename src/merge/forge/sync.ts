@@ -90,7 +90,7 @@ async function told(context: SyncContext, synced: Synced, isNamed: boolean): Pro
     if (!isVivError(error, "INVALID")) throw error;
     const why = error.message.replace(/\.$/, "");
     const words = `the issue of ${id} was not told of the landing: ${why}`;
-    synced.warnings = [`${words}; viv sync ${idWord(id)} tries again`];
+    synced.warnings = [`${words}; to try again: viv sync ${idWord(id)}`];
   }
 }
 
