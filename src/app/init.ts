@@ -1,3 +1,5 @@
+import { lstatSync } from "node:fs";
+import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import * as z from "zod/mini";
@@ -69,6 +71,8 @@ async function ask(input: Values, io: Io): Promise<Values> {
   if (input.yes || stdin.isTTY !== true || io.stdout.isTTY !== true) return input;
   const { agents, test, git } = await lookAround(io.cwd, io.env);
   if (begunIn(io.cwd) !== null) return input; // what was answered then counts
+  // No answer would help: a file that is there is kept, and the command says so.
+  if (lstatSync(join(io.cwd, "viv.toml"), { throwIfNoEntry: false })) return input;
   assertRepository(input.template as TemplateName, git, io.cwd);
   const questions = new Questions(io);
   const answers = { ...input };
@@ -127,12 +131,12 @@ class Questions {
   async #line(): Promise<string> {
     const { signal } = this.#io;
     const stopped = new Promise<never>((_, reject) => {
-      const stop = () => reject(stoppedError());
+      const stop = () => reject(stoppedError("INTERRUPTED"));
       if (signal.aborted) stop();
       signal.addEventListener("abort", stop, { once: true });
     });
     const { value, done } = await Promise.race([this.#lines.next(), stopped]);
-    if (done) throw stoppedError();
+    if (done) throw stoppedError("USAGE");
     return value;
   }
 
@@ -142,8 +146,8 @@ class Questions {
   }
 }
 
-function stoppedError(): VivError {
-  return new VivError("USAGE", "stopped; nothing was written.");
+function stoppedError(code: "INTERRUPTED" | "USAGE"): VivError {
+  return new VivError(code, "stopped; nothing was written.");
 }
 
 export const commands = { init: initCommand };

@@ -53,9 +53,12 @@ export async function notifyBeside(
     services.set(outbox, made);
     return made;
   };
+  /** Also without a target: what waits for one that is gone comes to its end. */
+  const isNeeded = (outbox: string) =>
+    targets().length > 0 || outboxIn(outbox).ids("new").length > 0;
   const ofRun = store && join(store.folder, store.extension(WORK_SITE) ? OUTBOX.pit : OUTBOX.run);
   const serveRun = async () => {
-    if (store === null || ofRun === null || targets().length === 0 || services.has(ofRun)) return;
+    if (store === null || ofRun === null || !isNeeded(ofRun) || services.has(ofRun)) return;
     guard(store.folder, "strict"); // handlers write there, too
     const source = runSource(
       store,
@@ -90,7 +93,7 @@ export async function notifyBeside(
     }
     const outbox = join(crewState, OUTBOX.crew);
     enterAll(outbox, place, news);
-    if (event.kind === "up" && targets().length > 0) serve(outbox, place);
+    if (event.kind === "up" && isNeeded(outbox)) serve(outbox, place);
   };
   const hearWarden = async (event: WardenEvent) => {
     if (event.kind === "up") wardenState = event.state;
@@ -100,7 +103,7 @@ export async function notifyBeside(
     const receipts = wardenFilesIn(wardenState).receipts(context.now() - TOLD_LATE_MS);
     const executed = receipts.filter(({ verdict }) => verdict === "executed");
     const outbox = join(wardenState, OUTBOX.warden);
-    if (targets().length > 0) serve(outbox, "warden");
+    if (isNeeded(outbox)) serve(outbox, "warden");
     enterAll(outbox, "warden", executed.map(executedNews));
   };
 
@@ -179,7 +182,7 @@ function serviceIn(
   const files = outboxIn(outbox);
   const intake = new Intake(files, { place, targets, now, source });
   const sender = new Sender(files, {
-    ...{ targets, now, random: Math.random },
+    ...{ targets, now, random: Math.random, knowsAll: true },
     deliver: (target, said) => deliverHere(context, target, said),
   });
   return notifyService({ intake, sender, now, watch: source?.onNews, onError });

@@ -23,6 +23,7 @@ export const ERROR_CODES = [
   "LOCKED", // a shared lock was not free in time
   "UNSUPPORTED", // the machine lacks something, named in the message
   "CORRUPT", // data on disk that cannot be read as what it should be
+  "INTERRUPTED", // Ctrl-C at a question
 ] as const;
 
 export type ErrorCode = (typeof ERROR_CODES)[number];
@@ -49,6 +50,7 @@ export const EXIT_STATUS: Record<ErrorCode, number> = {
   LOCKED: 5,
   UNSUPPORTED: 5,
   CORRUPT: 5,
+  INTERRUPTED: 130,
 };
 
 export class VivError extends Error {

@@ -4,7 +4,7 @@ import { suggest } from "../base/names.ts";
 import { list, text } from "../operation/fields.ts";
 import { type Context, defineOperation } from "../operation/operation.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
-import { notifySection, type Target } from "./config.ts";
+import { isNotifyName, notifySection, type Target } from "./config.ts";
 import { MESSAGE_STATES, type Message, saidOf } from "./message.ts";
 import { notifyPort } from "./notify-ports.ts";
 import type { OutboxFiles } from "./outbox-files.ts";
@@ -80,7 +80,10 @@ function viewOf(
 /** Why a message waits that nothing is wrong with. */
 function waitOf({ target, entered }: Message, targets: readonly Target[], now: number) {
   const found = targets.find(({ name }) => name === target);
-  if (found === undefined) return { reason: `viv.toml has no [[notify]] with the name ${target}` };
+  if (found === undefined) {
+    const then = isNotifyName(target) ? "; a day without one, and it fails" : "";
+    return { reason: `viv.toml has no [[notify]] with the name ${target}${then}` };
+  }
   const { quiet, digestMs } = found;
   const quietEnd = quiet && quietUntil(now, quiet);
   if (quietEnd) return { due: new Date(quietEnd).toISOString(), reason: "quiet hours" };
@@ -155,6 +158,7 @@ const retryOutput = z.object({
   sent: z.number(),
   /** Messages that still wait. */
   waiting: z.number(),
+  warnings: z.optional(z.array(z.string())),
 });
 export type NotifyRetried = z.output<typeof retryOutput>;
 
@@ -171,21 +175,26 @@ export const notifyRetry = defineOperation({
       const message = `no message is called ${lost[0]}, or it is sent already; see: viv notify ls`;
       throw new VivError("TARGET_NOT_FOUND", message);
     }
+    const targets = [...targetsOf(context), ...moreTargets(context)];
     const retried: string[] = [];
+    const warnings = new Set<string>();
     let sent = 0;
     let waiting = 0;
     for (const { files } of all) {
-      retried.push(...(await again(files, ids)));
-      const { now } = context;
-      const targets = () => [...targetsOf(context), ...moreTargets(context)];
+      const { back, lost } = await again(files, ids, targets);
+      retried.push(...back);
+      for (const name of lost) {
+        const words = `viv.toml has no [[notify]] with the name ${name}: its messages were left`;
+        warnings.add(words);
+      }
       const sender = new Sender(files, {
-        ...{ targets, now, random: Math.random },
+        ...{ targets: () => targets, now: context.now, random: Math.random },
         deliver: (target, said) => deliver(context, target, said),
       });
       sent += (await sender.pass(() => false, true)).sent;
       waiting += files.ids("new").length;
     }
-    return { retried, sent, waiting };
+    return { retried, sent, waiting, ...(warnings.size > 0 && { warnings: [...warnings] }) };
   },
 });
 
@@ -195,14 +204,26 @@ function stateOf(files: OutboxFiles, id: string): "failed" | "unsure" | "new" | 
   );
 }
 
-/** Under the sender's lock: no process sends them meanwhile. */
-function again(files: OutboxFiles, ids: readonly string[]): Promise<string[]> {
+/**
+ * Under the sender's lock: no process sends them meanwhile. `lost`: the names of targets that are gone;
+ * their messages stay as they are.
+ */
+function again(
+  files: OutboxFiles,
+  ids: readonly string[],
+  targets: readonly Target[],
+): Promise<{ back: string[]; lost: Set<string> }> {
   return withFileLock(files.locks.sender, () => {
     const wanted = ids.length > 0 ? ids : files.ids("failed");
-    return wanted.filter((id) => {
+    const lost = new Set<string>();
+    const back = wanted.filter((id) => {
       const state = stateOf(files, id);
       const message = state && files.read(state, id);
       if (!message || state === null) return false;
+      if (!targets.some(({ name }) => name === message.target)) {
+        lost.add(message.target);
+        return false;
+      }
       const { end: _, due: __, ...rest } = message;
       // First the move: a message in two places is not sent.
       if (state !== "new") files.move(id, state, "new");
@@ -210,5 +231,6 @@ function again(files: OutboxFiles, ids: readonly string[]): Promise<string[]> {
       files.forgetPause(message.target);
       return true;
     });
+    return { back, lost };
   });
 }

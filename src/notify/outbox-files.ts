@@ -102,7 +102,10 @@ export function outboxIn(folder: string) {
     /** The next pass tries the target at once. */
     forgetPause: (target: string) => {
       const pace = readRecord("pace") ?? {};
-      if (isRecord(pace[target])) delete pace[target].until;
+      if (isRecord(pace[target])) {
+        delete pace[target].until;
+        delete pace[target].lost;
+      }
       writePace(pace);
     },
     writePace,

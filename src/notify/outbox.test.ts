@@ -36,7 +36,7 @@ function processOn(
   const source = store && runSource(store, isDrained, now);
   const intake = new Intake(files, { place: "run", targets: () => targets, now, source });
   const sender = new Sender(files, {
-    ...{ targets: () => targets, now, random: () => 1 },
+    ...{ targets: () => targets, now, random: () => 1, knowsAll: true },
     deliver: async (_, what) => {
       said.push(what);
       return answers.shift() ?? { kind: "sent" };
@@ -230,6 +230,49 @@ describe("an outbox", () => {
     await sender.pass();
     expect(states(folder)).toEqual({ sent: 1, failed: 1, unsure: 1 });
     expect(files.ids("sent")).not.toContain(before);
+  });
+
+  it("fails what a target that is gone for a day has waiting, and not what comes back before", async () => {
+    const folder = newFolder();
+    const targets = [target({ digestMs: 1_000 })];
+    const { intake, sender, files, clock, said } = processOn(folder, { targets });
+    const day = 86_400_000;
+    await intake.enter(news("f"));
+    const [gone] = targets.splice(0);
+    expect(await sender.pass()).toMatchObject({ next: clock.now + day });
+    clock.now += day - 1;
+    await sender.pass();
+    targets.push(gone as Target);
+    await sender.pass();
+    expect(states(folder)).toEqual({ sent: 1 });
+    // Once more, and for long. That no process has run meanwhile changes nothing.
+    await intake.enter(news("g", { at: new Date(clock.now).toISOString() }));
+    targets.splice(0);
+    await sender.pass();
+    clock.now += 5 * day;
+    targets.push(gone as Target);
+    await intake.enter(news("h", { at: new Date(clock.now + 1).toISOString() }));
+    clock.now += 2_000;
+    await sender.pass();
+    expect(states(folder)).toEqual({ sent: 2, failed: 1 });
+    expect(said.flatMap(({ items }) => items.map(({ text }) => text))).toEqual(["f", "h"]);
+    expect(files.messages("failed")).toMatchObject([
+      { items: [{ fact: "g" }], reason: "for a day, viv.toml had no [[notify]] with the name t" },
+    ]);
+  });
+
+  it("leaves messages of other senders alone", async () => {
+    const folder = newFolder();
+    const { intake, files, clock } = processOn(folder, { targets: [target()] });
+    await intake.enter(news("f"));
+    const other = new Sender(files, {
+      ...{ targets: () => [], now: () => clock.now, random: () => 1 },
+      deliver: async () => ({ kind: "sent" }),
+    });
+    await other.pass();
+    clock.now += 2 * 86_400_000;
+    await other.pass();
+    expect(states(folder)).toEqual({ new: 1 });
   });
 
   it("sends nothing, and is unsure of nothing, where the disk takes no more", async () => {

@@ -1,6 +1,6 @@
 import { growingPause, withJitter } from "../base/growing-pause.ts";
 import { counted } from "../base/text.ts";
-import type { Target } from "./config.ts";
+import { isNotifyName, type Target } from "./config.ts";
 import type { Message } from "./message.ts";
 import { quietUntil } from "./quiet.ts";
 
@@ -20,6 +20,8 @@ export interface Pace {
   requests: readonly number[];
   /** After a failure that may pass: not before. */
   until?: number;
+  /** Since when messages wait for it, and viv.toml has no such target. */
+  lost?: number;
 }
 
 export interface Batch {
@@ -48,6 +50,40 @@ export function planned(
     if (next !== null) times.push(next);
   }
   return { batches, next: times.length === 0 ? null : Math.min(...times) };
+}
+
+/** So long a message waits for a target that is gone. */
+const LOST_MS = 86_400_000;
+
+/**
+ * Messages whose target was taken away and has not come back within a day: months later they would be
+ * no news. `noted`: what changes in `lost` of each target.
+ */
+export function withoutTarget(
+  waiting: readonly Message[],
+  targets: readonly Target[],
+  pace: ReadonlyMap<string, Pace>,
+  now: number,
+): { failed: Message[]; noted: Map<string, number | undefined>; next: number | null } {
+  const failed: Message[] = [];
+  const noted = new Map<string, number | undefined>();
+  const times: number[] = [];
+  for (const name of new Set([...waiting.map(({ target }) => target), ...pace.keys()])) {
+    if (!isNotifyName(name)) continue;
+    const own = waiting.filter(({ target }) => target === name);
+    const { lost } = pace.get(name) ?? {};
+    // A time in the future is that of a clock that was set back.
+    const since = lost !== undefined && lost <= now ? lost : undefined;
+    const isGone = own.length > 0 && !targets.some((one) => one.name === name);
+    if (since !== undefined && since + LOST_MS <= now) {
+      failed.push(...own.filter(({ entered }) => timeOf(entered) <= since));
+      noted.set(name, undefined);
+    } else if (isGone) {
+      if (since === undefined) noted.set(name, now);
+      times.push((since ?? now) + LOST_MS);
+    } else if (lost !== undefined) noted.set(name, undefined);
+  }
+  return { failed, noted, next: soonest(times) };
 }
 
 function readyFor(

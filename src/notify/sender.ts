@@ -4,13 +4,23 @@ import { withFileLock } from "../platform/files/file-lock.ts";
 import type { Target } from "./config.ts";
 import { type Message, type Said, saidOf } from "./message.ts";
 import type { OutboxFiles } from "./outbox-files.ts";
-import { type Attempted, afterTry, type Batch, type Pace, planned, WITHIN_MS } from "./plan.ts";
+import {
+  type Attempted,
+  afterTry,
+  type Batch,
+  type Pace,
+  planned,
+  WITHIN_MS,
+  withoutTarget,
+} from "./plan.ts";
 
 export interface SenderOptions {
   targets: () => readonly Target[];
   deliver(target: Target, said: Said): Promise<Attempted>;
   now(): number;
   random(): number;
+  /** `targets` are all of viv.toml: a message that has none among them fails after a day. */
+  knowsAll?: boolean;
 }
 
 export interface Passed {
@@ -46,10 +56,9 @@ export class Sender {
     const files = this.#files;
     if (!files.isThere()) return { sent: 0, next: null, isBusy: false };
     // Most looks find nothing: those need no lock.
-    const { batches, next } = this.#plan(isLast);
-    if (batches.length === 0 && files.ids("sending").length === 0) {
-      return { sent: 0, next, isBusy: false };
-    }
+    const { batches, next, lost } = this.#plan(isLast);
+    const isIdle = batches.length === 0 && lost.noted.size === 0;
+    if (isIdle && files.ids("sending").length === 0) return { sent: 0, next, isBusy: false };
     try {
       // The last one waits: what was entered just now may be too late for the process that sends.
       return await withFileLock(
@@ -57,6 +66,7 @@ export class Sender {
         () => {
           this.#recover();
           this.#prune();
+          this.#failLost();
           return this.#sendDue(isOver, isLast);
         },
         { waitMs: isLast ? LAST_WAIT_MS : 0 },
@@ -82,11 +92,35 @@ export class Sender {
   }
 
   #plan(isLast: boolean) {
-    const { targets, now } = this.#options;
+    const { targets, now, knowsAll } = this.#options;
     const pace = this.#pace();
     const paceOf = (name: string): Pace => pace.get(name) ?? { requests: [] };
     const waiting = this.#files.messages("new");
-    return { ...planned(waiting, targets(), paceOf, now(), isLast), pace };
+    const plan = planned(waiting, targets(), paceOf, now(), isLast);
+    const judged = knowsAll ? { waiting, pace } : { waiting: [], pace: new Map() };
+    const lost = withoutTarget(judged.waiting, targets(), judged.pace, now());
+    const times = [plan.next, lost.next].filter((one) => one !== null);
+    return { ...plan, next: times.length === 0 ? null : Math.min(...times), lost, pace };
+  }
+
+  #failLost(): void {
+    const files = this.#files;
+    const { lost, pace } = this.#plan(false);
+    const at = new Date(this.#options.now()).toISOString();
+    for (const message of lost.failed) {
+      const { id, target } = message;
+      const reason = `for a day, viv.toml had no [[notify]] with the name ${target}`;
+      if (files.isFinal(id)) files.remove("new", id);
+      else {
+        files.rewrite("new", { ...message, reason, end: { state: "failed", at } });
+        files.move(id, "new", "failed");
+      }
+    }
+    if (lost.noted.size === 0) return;
+    for (const [name, since] of lost.noted) {
+      pace.set(name, { requests: [], ...pace.get(name), lost: since });
+    }
+    this.#writePace(pace);
   }
 
   async #send({ target, messages }: Batch, pace: Map<string, Pace>): Promise<number> {
@@ -153,7 +187,8 @@ export class Sender {
       Object.entries(found).flatMap(([name, one]): [string, Pace][] => {
         if (!isRecord(one) || !Array.isArray(one.requests)) return [];
         const requests = one.requests.filter((at): at is number => typeof at === "number");
-        return [[name, { requests, until: typeof one.until === "number" ? one.until : undefined }]];
+        const time = (value: unknown) => (typeof value === "number" ? value : undefined);
+        return [[name, { requests, until: time(one.until), lost: time(one.lost) }]];
       }),
     );
   }

@@ -11,7 +11,7 @@ const TRY: [string, string][] = [
 ];
 
 const EXITS =
-  "viv COMMAND --help explains a command. Exit statuses: 0 success, 1 the answer is no (doctor found something), 2 usage or bad input, 3 not found, 4 conflict (exists, wrong state, claim lost), 5 the run or the machine cannot do it now, 70 a bug.";
+  "viv COMMAND --help explains a command. Exit statuses: 0 success, 1 the answer is no (doctor found something), 2 usage or bad input, 3 not found, 4 conflict (exists, wrong state, claim lost), 5 the run or the machine cannot do it now, 70 a bug, 130 interrupted at a question.";
 
 /** How wide the column of names is. */
 const NAMES = 14;

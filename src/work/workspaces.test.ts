@@ -413,6 +413,21 @@ describe("a worktree", () => {
   });
 });
 
+test("a repository whose path has line feeds is one like any other", async () => {
+  const { repository, folder, root, patch, ask } = newWorld();
+  const odd = join(folder, "a\nb\n/c\n");
+  mkdirSync(dirname(odd));
+  renameSync(repository, odd);
+  const { path } = await openWorkspace({ ...ask(), repository: odd });
+  write(join(path, "new"), "new\n");
+  await commitWorkspace(path, "new");
+  expect(userGit(odd, "log", "--format=%s", branchOf("t1"))).toBe("new\nfirst");
+  const inside = messageOf(openWorkspace({ ...ask("b"), repository: join(odd, "folder") }));
+  expect(await inside).toMatch(/only a folder inside a repository/);
+  await removeWorkspace(root, "t1", patch);
+  expect(existsSync(path)).toBe(false);
+});
+
 describe("a worktree that cannot be made", () => {
   test("the repository is missing, none, only a folder of one, or empty", async () => {
     const { repository, folder, ask } = newWorld();

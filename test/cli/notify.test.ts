@@ -207,6 +207,45 @@ describe("viv notify", () => {
     expect(said).toMatch(/new +review-a-webhook-\w+ +in .* quiet hours\n/);
   });
 
+  it("ls and retry say that the [[notify]] of a message is gone; after a day it has failed", async () => {
+    const hour = new Date().getHours();
+    const quiet = `quiet = "${(hour + 23) % 24}:00-${(hour + 3) % 24}:00"`;
+    const { there, around, folder } = await project(`${HOOK}\n${quiet}`);
+    const file = join(folder, "viv.toml");
+    const whole = readFileSync(file, "utf8");
+    const outbox = join(folder, "run/outbox");
+    const waiting = () => readdirSync(join(outbox, "new"));
+    await ok(["enqueue", "--type", "t", "--id", "a"], around);
+    await ok(["work", "--drain"], around);
+    expect(waiting()).toHaveLength(1);
+    writeFileSync(file, whole.slice(0, whole.indexOf("[[notify]]")));
+    await ok(["work", "--drain"], around);
+    expect(await ok(["notify", "ls"], around)).toContain(
+      "viv.toml has no [[notify]] with the name webhook; a day without one, and it fails",
+    );
+    // Two days later.
+    const [name = ""] = waiting();
+    const message = JSON.parse(readFileSync(join(outbox, "new", name), "utf8"));
+    const ago = (days: number) => Date.now() - days * 86_400_000;
+    const entered = new Date(ago(3)).toISOString();
+    writeFileSync(join(outbox, "new", name), JSON.stringify({ ...message, entered }));
+    const pace = JSON.parse(readFileSync(join(outbox, ".pace.json"), "utf8"));
+    expect(Date.now() - pace.webhook.lost).toBeLessThan(86_400_000);
+    pace.webhook.lost = ago(2);
+    writeFileSync(join(outbox, ".pace.json"), JSON.stringify(pace));
+    await ok(["work", "--drain"], around);
+    expect(waiting()).toEqual([]);
+    const reason = "for a day, viv.toml had no [[notify]] with the name webhook";
+    expect(await ok(["notify", "ls"], around)).toContain(reason);
+    const left = await cli(["notify", "retry"], around);
+    expect(left.stdout).toBe("0 messages again, 0 sent\n");
+    expect(left.stderr).toContain("no [[notify]] with the name webhook: its messages were left");
+    expect(readdirSync(join(outbox, "failed"))).toEqual([name]);
+    writeFileSync(file, whole.replace(quiet, ""));
+    expect(await ok(["notify", "retry"], around)).toBe("1 message again, 1 sent\n");
+    expect(eventsAt(there)).toEqual(["idle"]);
+  });
+
   it("needs neither a run nor a target to be asked", async () => {
     const around = { cwd: newFolder(), env: { VIV_STATE: "state" } };
     expect(await ok(["notify", "ls"], around)).toBe("no [[notify]] in viv.toml, and no message\n");

@@ -245,6 +245,11 @@ describe.skipIf(noTerminal)("on a terminal", () => {
     const said = terminal("viv init --template fleet", 80, { cwd: folder, env, input: "\n\n" });
     expect(said).toContain("is no git repository");
     expect(said).not.toContain("Agent (");
+    repository();
+    writeFileSync(join(folder, "viv.toml"), "# mine\n");
+    const kept = terminal("viv init --template fleet", 80, { cwd: folder, env, input: "\n\n" });
+    expect(kept).toContain("viv.toml is there already");
+    expect(kept).not.toContain("Agent (");
   });
 
   it("asks for the agent and the proof, with defaults", () => {
@@ -274,7 +279,7 @@ describe.skipIf(noTerminal)("on a terminal", () => {
     await until("it asks", () => said.includes("Agent ("));
     child.stdin.write("\u0003");
     const [status] = await within("it ends", once(child, "close"));
-    expect(status).not.toBe(0);
+    expect(status).toBe(130);
     expect(said).toContain("nothing was written");
     expect(readdirSync(folder).sort()).toEqual([".git", "package.json"]);
   });

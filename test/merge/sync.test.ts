@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { cpSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/app/config.ts";
@@ -87,7 +87,7 @@ describe.each(["gh", "glab"] as const)("%s: a pull request", (program) => {
     expect(readLanding(path, "t.1")).toMatchObject({ state: "landed", head: pushed });
   });
 
-  it("that was closed is shown so; named, it is read again", async () => {
+  it("that was closed is shown so, and found again when it was reopened", async () => {
     const { forge, path, context, sync } = await scene(program, "t.1");
     await openPullRequest(context, "t.1");
     const setState = (state: "open" | "closed") =>
@@ -98,10 +98,21 @@ describe.each(["gh", "glab"] as const)("%s: a pull request", (program) => {
       ...{ state: "closed", reason: "its pull request was closed without a merge" },
       command: "viv pr t.1",
     });
-    setState("open");
+    const before = forge.calls().length;
     expect(await sync()).toEqual({ tasks: [] });
-    await sync("t.1");
+    expect(forge.calls().length - before).toBe(1);
+    setState("open");
+    await sync();
     expect(readLanding(path, "t.1")?.state).toBe("pull_request");
+    setState("closed");
+    await sync();
+    forge.merge(1);
+    // After a month only by its name.
+    const { host } = context;
+    context.host = { ...host, now: () => Date.now() + 31 * 86_400_000 };
+    expect(await sync()).toEqual({ tasks: [] });
+    context.host = host;
+    expect(await sync()).toMatchObject({ tasks: [{ id: "t.1", did: "landed" }] });
   });
 
   it("with red checks and comments goes back, once; its new commits are pushed", async () => {
@@ -219,6 +230,32 @@ describe("viv sync", () => {
       { id: "t.1", did: "nothing", reason: expect.stringContaining("Could not resolve") },
       { id: "t.2", did: "landed" },
     ]);
+  });
+
+  it("holds only the tasks of a remote that cannot be fetched, and asks it once", async () => {
+    const { forge, store, context, sync } = await scene("gh", "t.1", "t.2");
+    const other = { ...forge, repository: join(forge.folder, "other") };
+    cpSync(forge.repository, other.repository, { recursive: true });
+    await doneTask(store, other, "t.3");
+    for (const id of ["t.1", "t.2", "t.3"]) await openPullRequest(context, id);
+    forge.change(({ pulls }) => {
+      for (const one of pulls) one.reviews.push(requested);
+    });
+    const asked = join(forge.folder, "asked");
+    const broken = join(forge.folder, "broken");
+    writeFileSync(broken, `#!/bin/sh\necho >> '${asked}'\nexit 1\n`, { mode: 0o755 });
+    git(forge.repository, "config", "remote.origin.uploadpack", broken);
+    const reason = expect.stringContaining("the remote origin cannot be read");
+    const report = await sync();
+    expect(report.held).toBeUndefined();
+    expect(report.tasks).toMatchObject([
+      { id: "t.1", did: "held", reason, landing: { state: "pull_request" } },
+      { id: "t.2", did: "held", reason },
+      { id: "t.3", did: "sent_back" },
+    ]);
+    expect(readFileSync(asked, "utf8")).toBe("\n");
+    git(forge.repository, "config", "--unset", "remote.origin.uploadpack");
+    expect(await sync()).toMatchObject({ tasks: [{ did: "sent_back" }, { did: "sent_back" }, {}] });
   });
 
   it("does not send twice what a crash left half sent", async () => {
@@ -419,15 +456,49 @@ describe.each(["gh", "glab"] as const)("%s: issues", (program) => {
     expect(body).not.toMatch(/@all|Closes #1/);
     forge.merge(1);
     forge.merge(2);
-    const reason = expect.stringContaining("its issue was not told: ");
+    const warnings = [expect.stringContaining(`the issue of ${id} was not told of the landing: `)];
     expect(await sync()).toMatchObject({
       tasks: [
-        { id, did: "landed", reason },
+        { id, did: "landed", warnings },
         { id: "z", did: "landed" },
       ],
     });
     expect(forge.state().issues[0]?.comments).toEqual([]);
-    expect(forge.calls().at(-1)?.[2]).toMatch(/acme(\/|%2F)tracker\/issues\/12/);
+    const last = () => forge.calls().at(-1)?.[2];
+    expect(last()).toMatch(/acme(\/|%2F)tracker\/issues\/12/);
+    // It is not asked again, unless it is named.
+    const before = forge.calls().length;
+    expect(await sync()).toEqual({ tasks: [] });
+    expect(forge.calls()).toHaveLength(before);
+    expect(await sync(id)).toMatchObject({ tasks: [{ id, did: "nothing", warnings }] });
+    expect(last()).toMatch(/acme(\/|%2F)tracker\/issues\/12/);
+    const moved = readForgeRecord(path, id);
+    if (!moved?.issue?.from) throw new Error("no issue");
+    const from = { ...moved.issue.from, repo: "acme/app" };
+    writeForgeRecord(path, { ...moved, issue: { ...moved.issue, from } });
+    expect(await sync(id)).toMatchObject({ tasks: [{ id, told: true }] });
+    expect(readForgeRecord(path, id)?.issue).not.toHaveProperty("refused");
+  });
+
+  it("that are locked refuse the comment once", async () => {
+    const { forge, store, path, context, load, sync } = await imported(program, (one) =>
+      one.change(({ issues }) => issues.push(issue(12))),
+    );
+    await load();
+    const id = `${program}-12`;
+    await store.claim({ worker: "w", max: 1 });
+    await commitFile(store, forge.repository, id, "x.txt", "x\n");
+    await store.complete({ id, worker: "w" });
+    await openPullRequest(context, id);
+    forge.merge(1);
+    forge.days({ on: "POST .*/(comments|notes)", kind: "locked", times: 9 });
+    expect(await sync()).toMatchObject({
+      tasks: [{ id, did: "landed", warnings: [expect.stringContaining("HTTP 403")] }],
+    });
+    expect(await sync()).toEqual({ tasks: [] });
+    expect(readForgeRecord(path, id)?.issue).not.toHaveProperty("telling");
+    forge.days();
+    expect(await sync(id)).toMatchObject({ tasks: [{ id, told: true }] });
   });
 });
 

@@ -81,7 +81,7 @@ const syncCommand: Command = {
   names: { ids: "id" },
   examples: [
     ["viv sync", "what became of all pull requests; comments on issues whose work has landed"],
-    ["viv sync t.7", "of one, also if it was closed"],
+    ["viv sync t.7", "of one, also if it was closed long ago"],
   ],
   human: ({ tasks, held }: SyncOutput, term) => {
     const { color } = term;

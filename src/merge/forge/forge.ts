@@ -108,11 +108,17 @@ export const forgePort = definePort<ForgeHost>("forge");
 /**
  * Nothing is wrong with the request, but the forge cannot be asked now: no network, no login, a rate
  * limit, a bad answer. `unsure`: a change may have been made all the same. `isOne`: only this task is
- * held, and the next may be tried.
+ * held, and the next may be tried. `isRemote`: the git remote cannot be read, and others may be.
  */
 export function held(
   sentence: string,
-  details: { until?: string; unsure?: boolean; isOne?: boolean; command?: string } = {},
+  details: {
+    until?: string;
+    unsure?: boolean;
+    isOne?: boolean;
+    isRemote?: boolean;
+    command?: string;
+  } = {},
 ): VivError {
   return new VivError("UNSUPPORTED", sentence, { held: true, ...details });
 }

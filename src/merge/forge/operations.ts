@@ -143,6 +143,7 @@ export const sync = defineRunOperation({
         did: z.enum(["landed", "closed", "pushed", "sent_back", "held", "nothing"]),
         /** Its issue got the comment that the work has landed. */
         told: z.optional(z.boolean()),
+        warnings: z.optional(z.array(z.string())),
       }),
     ),
     /** The forge cannot be asked now; what is not listed is as it was. */
@@ -163,9 +164,9 @@ export const sync = defineRunOperation({
     }
     const report = await syncPullRequests({ ...forge, sendBack }, wanted);
     const tasks = [];
-    for (const { id, did, landing, told, reason } of report.tasks) {
+    for (const { id, did, landing, told, warnings, reason } of report.tasks) {
       const row = await rowOf(store, id, landing);
-      tasks.push({ ...row, did, told, reason: reason ?? row.reason });
+      tasks.push({ ...row, did, told, warnings, reason: reason ?? row.reason });
     }
     return { tasks, held: report.held };
   },

@@ -24,6 +24,8 @@ const forgeRecord = z.object({
   issue: z.optional(
     z.object({
       ...{ number: z.number(), url: z.string(), told: z.optional(z.string()) },
+      /** When the forge refused the comment: it is not asked again by itself. */
+      refused: z.optional(z.string()),
       /** Since when the comment is on its way. */
       telling: z.optional(z.string()),
       /** Where it lies, once the pull request's place stands above: that may be another. */

@@ -81,7 +81,7 @@ async function askRemote(
   } catch (error) {
     if ((error as { cause?: { name?: string } }).cause?.name !== "AbortError") throw error;
     throw held(`git ${args[0]} had no answer for ${formatDuration(patienceMs)}.`, {
-      unsure: true,
+      ...{ unsure: true, isRemote: true },
     });
   }
 }
@@ -113,7 +113,9 @@ export async function readRemote(
 }
 
 function unreachable(remote: string, { stderr }: GitAnswer, env: Env): VivError {
-  return held(`the remote ${remote} cannot be read: ${redacted(lastWord(stderr), env)}.`);
+  return held(`the remote ${remote} cannot be read: ${redacted(lastWord(stderr), env)}.`, {
+    isRemote: true,
+  });
 }
 
 export interface Push {
@@ -169,6 +171,9 @@ export async function fetchTip(
     repository,
     env,
   );
+  if (/couldn't find remote ref/.test(answer.stderr)) {
+    throw held(`the remote ${remote} has no branch ${branch} any more.`, { isOne: true });
+  }
   if (answer.status !== 0) throw unreachable(remote, answer, env);
   return git(["rev-parse", "--verify", `${ref}^{commit}`], { cwd: repository });
 }

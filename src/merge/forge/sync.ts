@@ -1,4 +1,4 @@
-import { isVivError } from "../../base/errors.ts";
+import { isVivError, type VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
 import { quoted } from "../../base/text.ts";
 import { mergeTrees } from "../../platform/git/merge-tree.ts";
@@ -22,7 +22,7 @@ import {
   writeForgeRecord,
 } from "./record.ts";
 import { fetchTip } from "./remote.ts";
-import { tellIssue } from "./tell-issue.ts";
+import { mustTell, tellIssue } from "./tell-issue.ts";
 
 /** What became of one task. */
 export interface Synced {
@@ -33,6 +33,7 @@ export interface Synced {
   reason?: string;
   /** The issue's comment was written now. */
   told?: boolean;
+  warnings?: string[];
 }
 
 export interface SyncReport {
@@ -51,18 +52,20 @@ export function syncPullRequests(
   wanted: readonly string[] | null,
 ): Promise<SyncReport> {
   const { store, host } = context;
+  const isNamed = wanted !== null;
   return withForgeLock(store.folder, async () => {
     const tasks: Synced[] = [];
+    const lost: LostRemotes = new Map();
     try {
       mustBeOpen(store.folder, host.now());
       for (const group of groupsOf(wanted ?? tasksOnForges(store.folder))) {
-        const read = await Promise.all(group.map((id) => look(context, id, wanted !== null)));
+        const read = await Promise.all(group.map((id) => look(context, id, isNamed)));
         for (const seen of read) {
           if (seen === null) continue;
-          const synced = await settle(context, seen);
+          const synced = await settle(context, seen, lost);
           tasks.push(synced);
           // Afterwards: that an issue cannot be told now is no reason to forget what was done.
-          await told(context, synced);
+          await told(context, synced, isNamed);
         }
       }
     } catch (error) {
@@ -76,14 +79,19 @@ export function syncPullRequests(
   });
 }
 
+/** Remotes that cannot be read now, and why: they are not asked again for the next task. */
+type LostRemotes = Map<string, VivError>;
+
 /** An issue that takes no comment (locked, gone) costs the others nothing. */
-async function told(context: SyncContext, synced: Synced): Promise<void> {
+async function told(context: SyncContext, synced: Synced, isNamed: boolean): Promise<void> {
+  const { id, landing } = synced;
   try {
-    if (await tellIssue(context, synced.id, synced.landing)) synced.told = true;
+    if (await tellIssue(context, id, landing, isNamed)) synced.told = true;
   } catch (error) {
     if (!isVivError(error, "INVALID")) throw error;
-    const why = `its issue was not told: ${error.message.replace(/\.$/, "")}`;
-    synced.reason = synced.reason === undefined ? why : `${synced.reason}; ${why}`;
+    const why = error.message.replace(/\.$/, "");
+    const words = `the issue of ${id} was not told of the landing: ${why}`;
+    synced.warnings = [`${words}; to try again: viv sync ${idWord(id)}`];
   }
 }
 
@@ -106,29 +114,36 @@ interface Seen {
   refusal?: string;
 }
 
+/** So long a closed one is looked at again: one question each. */
+const REREAD_MS = 30 * 86_400_000;
+
 /** Null: there is nothing to do about it. */
 async function look(context: SyncContext, id: string, isNamed: boolean): Promise<Seen | null> {
   const { store, host } = context;
   const record = readForgeRecord(store.folder, id);
   if (record === null) return null;
   const landing = readLanding(store.folder, id);
-  const mustTell = record.issue !== undefined && record.issue.told === undefined;
-  const isOver = landing?.state === "landed" || (landing?.state === "closed" && !isNamed);
   const { number } = record.pull_request ?? {};
-  if (isOver && !(landing.state === "landed" && mustTell)) return null;
+  if (landing?.state === "landed" && !mustTell(record, isNamed)) return null;
+  // It may have been opened again, and merged since.
+  const isReread = landing?.state === "closed" && !isNamed;
+  const isOld = isReread && host.now() - Date.parse(landing.at) > REREAD_MS;
+  if (isReread && (isOld || number === undefined)) return null;
   const place = { host: record.host, path: record.repo };
   const forge = await forgeAt(host, record.forge, place, landing?.repository ?? store.folder);
   const seen = { id, record, landing, forge };
   if (number === undefined || landing?.state === "landed") return { ...seen, view: null };
   try {
-    return { ...seen, view: await forge.view(number) };
+    const view = await forge.view(number);
+    return isReread && view.state === "closed" ? null : { ...seen, view };
   } catch (error) {
     if (!isVivError(error, "INVALID")) throw error;
+    if (isReread) return null;
     return { ...seen, view: null, refusal: error.message.replace(/\.$/, "") };
   }
 }
 
-async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
+async function settle(context: SyncContext, seen: Seen, lost: LostRemotes): Promise<Synced> {
   const { store, host } = context;
   const { id, view, refusal } = seen;
   if (refusal !== undefined) return { id, did: "nothing", landing: seen.landing, reason: refusal };
@@ -138,7 +153,7 @@ async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
   if (view === null || landing === null || pull_request === undefined) {
     // A push that was cut short goes on.
     const isHalf = pull_request !== undefined && landing?.state !== "landed" && isDone;
-    return isHalf ? pushed(context, id) : { id, did: "nothing", landing };
+    return isHalf ? pushed(context, seen, lost) : { id, did: "nothing", landing };
   }
   const facts = afterSending(context, seen.record, pull_request, landing, isDone);
   const repository = await findRepository(landing.repository);
@@ -159,7 +174,7 @@ async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
       return { id, did: "closed", landing: await closed(place, current, view, command) };
     }
     case "push":
-      return pushed(context, id);
+      return pushed(context, seen, lost);
     case "note":
       return { id, did: "nothing", landing: await opened(place, current) };
     case "hold": {
@@ -170,7 +185,7 @@ async function settle(context: SyncContext, seen: Seen): Promise<Synced> {
       return { id, did: "held", landing: await heldBack(place, current, reason, command), reason };
     }
     case "send":
-      return sent(context, seen.record, facts, current, step);
+      return sent(context, { ...seen, landing: current }, facts, step, lost);
     case "nothing":
       return { id, did: "nothing", landing, reason: step.reason };
   }
@@ -182,26 +197,45 @@ function withRequest(landing: Landing, { forge }: ForgeRecord, view: PullRequest
   return { ...landing, target, pull_request: { number, url, forge } };
 }
 
-async function pushed(context: SyncContext, id: string): Promise<Synced> {
-  const { landing } = await openLocked(context, id);
+async function pushed(context: SyncContext, seen: Seen, lost: LostRemotes): Promise<Synced> {
+  const { id } = seen;
+  const key = remoteKey(seen);
+  const { landing, obstacle } = await openLocked(context, id, {}, lost.get(key) ?? null);
+  if (obstacle?.details.isRemote === true) lost.set(key, obstacle);
   const { reason } = landing;
   if (landing.state === "held") return { id, did: "held", landing, reason };
   return { id, did: landing.state === "landed" ? "landed" : "pushed", landing };
 }
 
+function remoteKey({ record, landing }: Pick<Seen, "record" | "landing">): string {
+  return JSON.stringify([landing?.repository, record.pull_request?.remote]);
+}
+
 /**
  * The ids are noted before the task goes back, and count as sent when it has gone: a task that is
- * not done any more, or a landing that is another state, tells that.
+ * not done any more, or a landing that is another state, tells that. A remote that cannot be read
+ * holds those that need it, and no other.
  */
 async function sent(
   { store, host, config, sendBack }: SyncContext,
-  record: ForgeRecord,
+  { id, record, landing }: Seen & { landing: Landing },
   facts: PullRequestRecord,
-  landing: Landing,
   { ids, why, reason, evidence }: Extract<Step, { do: "send" }>,
+  lost: LostRemotes,
 ): Promise<Synced> {
-  const { repository, task: id } = landing;
-  const tip = await fetchTip(repository, facts.remote, landing.target, host.env);
+  const { repository } = landing;
+  const key = remoteKey({ record, landing });
+  let tip: string;
+  try {
+    const known = lost.get(key);
+    if (known !== undefined) throw known;
+    tip = await fetchTip(repository, facts.remote, landing.target, host.env);
+  } catch (error) {
+    if (!isHeld(error)) throw error;
+    if (error.details.isRemote === true) lost.set(key, error);
+    const obstacle = error.message.replace(/\.$/, "");
+    return { id, did: "held", landing: readLanding(store.folder, id), reason: obstacle };
+  }
   const { tree, files } = (await mergeTrees({ cwd: repository }, tip, landing.head)) ?? {};
   const note = (more: Partial<PullRequestRecord>) =>
     writeForgeRecord(store.folder, { ...record, pull_request: { ...facts, ...more } });

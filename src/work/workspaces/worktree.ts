@@ -30,7 +30,8 @@ export async function findRepository(path: string): Promise<Repository> {
   if (status !== 0) {
     throw invalid(path, `${path} cannot be used as a repository (${lastWord(stderr)}); ${advice}.`);
   }
-  const [gitDir = "", prefix = ""] = stdout.toString().split("\n");
+  // A name may have line feeds in it; the prefix is empty, or ends with a slash.
+  const [, gitDir = "", prefix = ""] = /^(.*)\n(.*\/)?\n$/s.exec(stdout.toString()) ?? [];
   if (prefix !== "") {
     throw invalid(path, `${path} is only a folder inside a repository; ${advice}.`);
   }

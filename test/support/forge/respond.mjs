@@ -72,6 +72,9 @@ function dayFor(folder, request) {
 function bad(kind, until) {
   if (kind === "error") return { status: 502, body: "<html>", headers: {} };
   if (kind === "unauthorized") return { status: 401, body: '{"message":"Bad credentials"}' };
+  if (kind === "locked") {
+    return { status: 403, body: '{"message":"Unable to create comment because issue is locked."}' };
+  }
   if (kind !== "limited") return null;
   const headers = { "X-Ratelimit-Remaining": "0", "X-Ratelimit-Reset": String(until) };
   return { status: 403, body: '{"message":"API rate limit exceeded"}', headers };
