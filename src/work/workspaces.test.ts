@@ -418,10 +418,10 @@ test("a repository whose path has line feeds is one like any other", async () =>
   const odd = join(folder, "a\nb\n/c\n");
   mkdirSync(dirname(odd));
   renameSync(repository, odd);
-  const { path } = await openWorkspace({ ...ask(), repository: odd });
+  const { path, branch = "" } = await openWorkspace({ ...ask(), repository: odd });
   write(join(path, "new"), "new\n");
   await commitWorkspace(path, "new");
-  expect(userGit(odd, "log", "--format=%s", branchOf("t1"))).toBe("new\nfirst");
+  expect(userGit(odd, "log", "--format=%s", branch)).toBe("new\nfirst");
   const inside = messageOf(openWorkspace({ ...ask("b"), repository: join(odd, "folder") }));
   expect(await inside).toMatch(/only a folder inside a repository/);
   await removeWorkspace(root, "t1", patch);
