@@ -344,6 +344,8 @@ describe("what needs a person", () => {
     };
     landing("t.1", { state: "held", reason: "main has changes", command: "git merge --ff-only x" });
     landing("t.2", { state: "needs_you", reworks: 2, files: ["a.ts", "b.ts"] });
+    const own = { reason: "conflict with main in a.ts", command: "viv merge --continue t.7" };
+    landing("t.7", { state: "needs_you", reworks: 2, ...own });
     landing("t.3", { state: "landed", to: "c".repeat(40) });
     landing("t.4", { state: "queued" });
     landing("t.5", { state: "conflict", reason: "conflict in a.ts" });
@@ -351,12 +353,15 @@ describe("what needs a person", () => {
     const one = await report();
     expect(new Set(brief(one).map((row) => row.join(" | ")))).toEqual(
       new Set([
-        "merge | t.1 | not in main: main has changes | git merge --ff-only x",
+        "merge | t.1 | main has changes | git merge --ff-only x",
         "merge | t.2 | not in main: sent back as often as allowed (a.ts, b.ts) | viv merge --continue t.2",
         "merge | t.5 | not in main: conflict in a.ts | viv merge t.5",
+        "merge | t.7 | conflict with main in a.ts | viv merge --continue t.7",
         `merge |  | ${join(run, "merge/t.6.json")} cannot be read; repair it with: viv doctor --fix. | `,
       ]),
     );
+    const elsewhere = await ok(["report", "--run", run], { ...around, cwd: "/" });
+    expect(elsewhere).toContain(`viv merge --continue t.7 --run ${run}`);
     expect(one.landed).toEqual({
       ...{ count: 1, lost: [], waiting: 0 },
       targets: [{ repository: folder, target: "main", count: 1 }],

@@ -130,10 +130,12 @@ function mergeNeeds({ landings, unreadableLandings, runWords }: NeedFacts): Need
   const stuck = landings.filter(isStuck).map((landing) => {
     const { task, state, reason, target, files = [] } = landing;
     const where = files.length > 0 ? ` (${files.join(", ")})` : "";
-    const text = `not in ${target}: ${reason ?? STUCK[state]}${reason ? "" : where}`;
+    const says = reason ?? `${STUCK[state]}${where}`;
+    const text = says.includes(target) ? says : `not in ${target}: ${says}`;
     const verb = state === "needs_you" ? "merge --continue" : "merge";
-    const command = landing.command ?? `viv ${verb} ${idWord(task)}${runWords}`;
-    return ofTask("merge", task, text, command);
+    const command = landing.command ?? `viv ${verb} ${idWord(task)}`;
+    const isOurs = command.startsWith("viv ");
+    return ofTask("merge", task, text, isOurs ? `${command}${runWords}` : command);
   });
   const bad = unreadableLandings.map((text) => need("merge", text, {}));
   return [...stuck, ...bad];
