@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
 import { askGit, type GitPlace, git, lastWord } from "../platform/git/git.ts";
+import { mustShow } from "../queue/operation.ts";
 import { wordOf } from "../queue/states.ts";
 import type { Store } from "../queue/store.ts";
 import { commitWorkspace, identity, mustBeOn, unfinishedIn } from "../work/workspaces/commit.ts";
@@ -49,10 +50,7 @@ export async function continueLanding(
 /** The landing of a task about which a person may have done something; otherwise refused. */
 async function waitingLanding(store: Store, id: string): Promise<Landing> {
   const landing = readLanding(store.folder, id);
-  const view = await store.show(id);
-  if (view === null) {
-    throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
-  }
+  const view = await mustShow(store, id);
   if (landing === null) {
     throw refused(id, `${id} has no landing to continue; queue it with: viv merge ${idWord(id)}.`);
   }

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { errno, ifThere } from "../../base/errno.ts";
-import { parseObject } from "../../base/json.ts";
+import { parseRecord } from "../../base/json.ts";
 import { createIfAbsentUnsynced } from "./atomic-write.ts";
 
 /**
@@ -56,7 +56,7 @@ function makeFolder(folder: string): void {
 /** Null for a file that is not one of ours, or is just being written. */
 function read(folder: string, name: string): KnownRun | null {
   const text = ifThere(() => readFileSync(join(folder, name), "utf8"));
-  const { path, since } = parseObject(text ?? "") ?? {};
+  const { path, since } = parseRecord(text) ?? {};
   if (typeof path !== "string" || nameFor(path) !== name) return null;
   return { path, since: typeof since === "string" ? since : "" };
 }
