@@ -7,7 +7,7 @@ import {
   askGitScript,
   type GitPlace,
   git,
-  gitBytes,
+  gitNames,
   isAncestor,
   lastWord,
 } from "../platform/git/git.ts";
@@ -195,12 +195,11 @@ async function haveCommonBase(a: string, b: string, place: GitPlace): Promise<bo
   return (await askGit(["merge-base", a, b], place)).status === 0;
 }
 
+/** Lists the files with conflicts. */
+export const UNMERGED = ["diff", "--name-only", "-z", "--diff-filter=U"];
+
 async function unmergedIn({ place }: Scratch): Promise<Combined | null> {
-  const names = await gitBytes(["diff", "--name-only", "-z", "--diff-filter=U"], place);
-  const files = names
-    .toString("utf8")
-    .split("\0")
-    .filter((name) => name !== "");
+  const files = await gitNames(UNMERGED, place);
   if (files.length === 0) return null;
   const at = await askGit(["log", "-1", "--format=%h %s", "REBASE_HEAD"], place);
   const which = at.stdout.toString("utf8").trim();

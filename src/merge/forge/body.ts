@@ -2,7 +2,7 @@ import { formatUsd } from "../../base/amount.ts";
 import { formatTook } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
-import { counted, longestBackticks } from "../../base/text.ts";
+import { codeSpan, counted } from "../../base/text.ts";
 import { dollarsOf, LedgerTotals } from "../../engines/costs/ledger-totals.ts";
 import { totalTokens } from "../../engines/costs/usage.ts";
 import type { Env } from "../../operation/operation.ts";
@@ -165,10 +165,6 @@ async function changesIn({ repository, from, to }: Work) {
   };
 }
 
-/** A span of code that its text does not end. */
 function code(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim();
-  const ticks = "`".repeat(longestBackticks(line) + 1);
-  const room = line.startsWith("`") || line.endsWith("`") ? " " : "";
-  return `${ticks}${room}${line}${room}${ticks}`;
+  return codeSpan(text.replace(/\s+/g, " ").trim());
 }

@@ -9,12 +9,13 @@ import {
   definePort,
   runPlacePort,
 } from "../../operation/operation.ts";
+import { isThere } from "../../platform/files/remove-tree.ts";
 import type { RunRegistry } from "../../platform/files/run-registry.ts";
 import { counts, countsInWords, pause } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
 import type { WorkerHost } from "../host.ts";
 import { liveWorkers } from "../runs/quiet-run.ts";
-import { isThere, placeOf, type RunPlace } from "../runs/run-place.ts";
+import { placeOf, type RunPlace } from "../runs/run-place.ts";
 import { RUN_STATES, type RunState, runState } from "../runs/run-state.ts";
 
 /** Runs as wholes, of which none is the run of the command. */

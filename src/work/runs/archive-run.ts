@@ -15,9 +15,9 @@ import {
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { syncFolder } from "../../platform/files/atomic-write.ts";
-import { removeTree } from "../../platform/files/remove-tree.ts";
+import { isThere, removeTree } from "../../platform/files/remove-tree.ts";
 import { runTar } from "../../platform/files/tar.ts";
-import { isThere, type RunPlace } from "./run-place.ts";
+import type { RunPlace } from "./run-place.ts";
 
 /**
  * A run becomes `NAME.tar.gz` beside it:
