@@ -354,7 +354,7 @@ describe("what needs a person", () => {
         "merge | t.1 | not in main: main has changes | git merge --ff-only x",
         "merge | t.2 | not in main: sent back as often as allowed (a.ts, b.ts) | viv merge --continue t.2",
         "merge | t.5 | not in main: conflict in a.ts | viv merge t.5",
-        `merge |  | ${join(run, "merge/t.6.json")} cannot be read; move it away, and the queue begins it anew. | `,
+        `merge |  | ${join(run, "merge/t.6.json")} cannot be read; repair it with: viv doctor --fix. | `,
       ]),
     );
     expect(one.landed).toEqual({

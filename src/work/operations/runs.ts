@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as z from "zod/mini";
-import { isVivError } from "../../base/errors.ts";
+import { isVivError, messageOf } from "../../base/errors.ts";
 import { flag } from "../../operation/fields.ts";
 import {
   type Context,
@@ -69,7 +69,7 @@ async function inspect(port: RunsPort, path: string): Promise<RunInfo> {
     store = await port.open(path, { readOnly: true });
   } catch (error) {
     const isGone = isVivError(error, "RUN_NOT_FOUND");
-    const note = error instanceof Error ? error.message : String(error);
+    const note = messageOf(error);
     return { path, state: isGone ? "gone" : "unreadable", last_change: null, note };
   }
   try {
