@@ -86,17 +86,13 @@ async function headsOf(
   { path }: Repository,
   branches: readonly Branch[],
 ): Promise<Map<string, string>> {
-  const format = "--format=%(objectname) %(refname)";
+  const format = "--format=%(objectname) %(refname:lstrip=2)";
   const text = await git(["for-each-ref", format, ...refsOf(branches)], { cwd: path });
-  const prefix = "refs/heads/".length + 1;
   return new Map(
-    text
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => {
-        const at = line.indexOf(" ");
-        return [line.slice(at + prefix), line.slice(0, at)] as const;
-      }),
+    text.split("\n").map((line) => {
+      const [commit = "", branch = ""] = line.split(" ");
+      return [branch, commit] as const;
+    }),
   );
 }
 

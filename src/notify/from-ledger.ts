@@ -55,7 +55,10 @@ function newsIn(line: LedgerLine): News | null {
   if (event === "approved") {
     return { ...about, fact: `done ${task} ${at}`, event: "done", text: `${task} was approved` };
   }
-  if (event === "step") return newsOfBudget(line);
+  if (event === "step") {
+    const { kind, text } = line;
+    return kind === "notice" && typeof text === "string" ? budgetNews(text, at) : null;
+  }
   const ofMerge = Object.hasOwn(MERGE_NEWS, event) ? MERGE_NEWS[event] : undefined;
   if (ofMerge === undefined) return null;
   // A file of the merge may name the commit: its line is written again after a crash.
@@ -95,10 +98,6 @@ function newsOfEnd(
 /** The budget's own notices: see textOf in budget.ts. */
 const WARNING = /^\d+ % of the budget of this (run|day) are used: .*? of (.+?)(?:, |$)/;
 const USED_UP = /^the budget of this (run|day) is used up(?:: .*? of (.+?)(?:, |$))?/;
-
-function newsOfBudget({ kind, text, at }: LedgerLine): News | null {
-  return kind === "notice" && typeof text === "string" ? budgetNews(text, at) : null;
-}
 
 /** Once for each budget and day; for another limit again. Null for another text. */
 export function budgetNews(text: string, at: string): News | null {

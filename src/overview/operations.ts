@@ -351,18 +351,17 @@ export const status = defineRunOperation({
 async function workspacesNow(context: RunContext) {
   const { config } = context.here;
   if (config === undefined) return {};
-  const { hasWorkspaces, limitsSection, routesSection } = await import("../work/config-route.ts");
+  const { hasWorkspaces, limitsSection } = await import("../work/config-route.ts");
   if (!hasWorkspaces(config)) return {};
-  const routes = config.section(routesSection);
   const { heldBackIn } = await import("../work/held-back.ts");
   const use = await context.use(workspaceUsePort);
   const held = heldBackIn(config, context.now, async () => use);
   await held?.refresh();
-  const reasons = [...routes.keys()].map((type) => held?.of(type)?.text).filter((one) => one);
+  const reasons = new Set([...(held?.all.values() ?? [])].map(({ text }) => text));
   const limit = config.section(limitsSection).workspaceBytes;
   return {
     workspaces: { bytes: use.space().used, limit },
-    held_workspaces: reasons.length > 0 ? [...new Set(reasons as string[])] : undefined,
+    held_workspaces: reasons.size > 0 ? [...reasons] : undefined,
   };
 }
 

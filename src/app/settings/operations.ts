@@ -5,7 +5,14 @@ import { suggest } from "../../base/names.ts";
 import { text } from "../../operation/fields.ts";
 import { defineOperation, definePort, type Here, runPlacePort } from "../../operation/operation.ts";
 import { routeHostPort } from "../../work/host.ts";
-import { type CheckedConfig, checkConfig, type Finding, mistakesIn, warning } from "./check.ts";
+import {
+  type CheckedConfig,
+  checkConfig,
+  type Finding,
+  finding,
+  mistakesIn,
+  warning,
+} from "./check.ts";
 import { knownKeys } from "./known-keys.ts";
 import { type Setting, settingsIn } from "./show.ts";
 
@@ -19,12 +26,6 @@ export interface ConfigFiles {
 }
 
 export const configFilesPort = definePort<ConfigFiles>("config files");
-
-const finding = z.object({
-  severity: z.enum(["mistake", "warning"]),
-  line: z.nullable(z.number()),
-  message: z.string(),
-});
 
 export const configCheck = defineOperation({
   name: "config check",

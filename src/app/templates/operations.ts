@@ -73,7 +73,8 @@ export const initTemplate = defineOperation({
   },
 });
 
-function agentFor(
+/** Null: a script. */
+export function agentFor(
   given: (typeof ENGINE_CHOICES)[number] | undefined,
   agents: Found["agents"],
 ): AgentName | null {

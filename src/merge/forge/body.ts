@@ -15,27 +15,13 @@ import { titleOf } from "../message.ts";
 import { redacted } from "./redact.ts";
 import { cleaned, oneLine } from "./text.ts";
 
-/** What a pull request says about the work: each is a `{{name}}` of the template. */
-export interface Told {
-  title: string;
-  task: string;
-  type: string;
-  run: string;
-  branch: string;
-  base: string;
-  description: string;
-  proof: string;
-  attempts: string;
-  cost: string;
-  commits: string;
-  files: string;
-  issue: string;
-}
-
 const NAMES = [
   ...(["title", "task", "type", "run", "branch", "base", "description"] as const),
   ...(["proof", "attempts", "cost", "commits", "files", "issue"] as const),
-] satisfies (keyof Told)[];
+];
+
+/** What a pull request says about the work: each is a `{{name}}` of the template. */
+export type Told = Record<(typeof NAMES)[number], string>;
 
 const DEFAULT_TEMPLATE = `{{description}}
 
