@@ -167,7 +167,8 @@ function notSigned(said: string): Held | null {
 async function rebase(one: Combination, scratch: Scratch): Promise<Combined> {
   const { onto, base, head, identity } = one;
   const upstream = (await isAncestor(base, onto, scratch.place)) ? onto : base;
-  if (!(await haveCommonBase(onto, head, scratch.place)) && upstream === onto) {
+  const { status } = await askGit(["merge-base", onto, head], scratch.place);
+  if (status !== 0 && upstream === onto) {
     throw await noCommonBase(one);
   }
   await scratch.become(onto);
@@ -189,10 +190,6 @@ async function rebase(one: Combination, scratch: Scratch): Promise<Combined> {
   const commit = await scratch.git(["rev-parse", "--verify", "HEAD^{commit}"]);
   const tree = await treeOf(commit, scratch.place);
   return tree === one.ontoTree ? { kind: "empty" } : { kind: "merged", commit, tree };
-}
-
-async function haveCommonBase(a: string, b: string, place: GitPlace): Promise<boolean> {
-  return (await askGit(["merge-base", a, b], place)).status === 0;
 }
 
 /** Lists the files with conflicts. */

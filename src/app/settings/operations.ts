@@ -47,18 +47,13 @@ export const configCheck = defineOperation({
       ({ path, from }) => (from === file ? files.typesIn(path) : null),
       () => null, // mistakes in the file are in `checked`
     );
-    const unrouted = checked.routes ? [...(types ?? [])] : [];
-    const findings = [
-      ...checked.findings,
-      ...unrouted.filter((type) => !isRouted(checked, type)).map(waiting),
-    ];
+    const { routes } = checked;
+    const hasAll = routes === undefined || routes.has("default");
+    const unrouted = hasAll ? [] : [...(types ?? [])].filter((type) => !routes.has(type));
+    const findings = [...checked.findings, ...unrouted.map(waiting)];
     return { file, valid: findings.every(({ severity }) => severity === "warning"), findings };
   },
 });
-
-function isRouted({ routes }: CheckedConfig, type: string): boolean {
-  return routes?.has(type) === true || routes?.has("default") === true;
-}
 
 function waiting(type: string): Finding {
   return warning(
