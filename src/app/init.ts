@@ -10,6 +10,7 @@ import { plain } from "../operation/term.ts";
 import { commands as queueCommands } from "../queue/cli/maintenance.ts";
 import { lookAround } from "./templates/look-around.ts";
 import {
+  agentFor,
   assertRepository,
   ENGINE_CHOICES,
   initTemplate,
@@ -79,7 +80,7 @@ async function ask(input: Values, io: Io): Promise<Values> {
   try {
     if (input.engine === undefined) {
       const found = agents.map(({ name, login }) => (login ? name : `${name} (not logged in)`));
-      const first = (agents.find(({ login }) => login) ?? agents[0])?.name ?? SCRIPT;
+      const first = agentFor(undefined, agents) ?? SCRIPT;
       const installed = found.length > 0 ? `installed: ${found.join(", ")}` : "none is installed";
       const isChoice = (text: string) => ENGINE_CHOICES.some((choice) => choice === text);
       const all = `one of ${ENGINE_CHOICES.join(", ")}`;

@@ -95,7 +95,7 @@ export function portsHere(settings: PortSettings): Provide {
     program: async () => program,
     "no route": async () => (await import("../work/config-route.ts")).noRoute,
     "route host": async () => (await worker()).routeHost(env),
-    template: async () => (await import("./templates/template-host.ts")).templateHost(cwd, env),
+    template: async () => (await import("./templates/look-around.ts")).templateHost(cwd, env),
     report: async () => (await import("./report-ports.ts")).reportPorts,
     "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { VivError } from "../base/errors.ts";
+import { messageOf, VivError } from "../base/errors.ts";
 import { chooseFromSurroundings } from "../crew/choose.ts";
 import { crewView } from "../crew/cli.ts";
 import type { CrewEvent } from "../crew/crew-ports.ts";
@@ -83,7 +83,7 @@ async function besideWarden<T>(
     for await (const event of events) emit({ of: "warden", event });
   };
   const kept = keep().catch((error: unknown) => {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     emit({ of: "notice", message: `without a warden of its own: ${why}` });
   });
   try {

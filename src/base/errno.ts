@@ -39,6 +39,17 @@ export function ifThere<T>(act: () => T): T | null {
   }
 }
 
+/** False when there is already something in the place of what `act` makes. */
+export function unlessTaken(act: () => unknown): boolean {
+  try {
+    act();
+    return true;
+  } catch (error) {
+    if (errno(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
 /** The code of a machine error, raw or translated; undefined for any other error. */
 export function machineErrorOf(error: unknown): ErrorCode | undefined {
   if (isVivError(error)) return TROUBLES.has(error.code) ? error.code : undefined;

@@ -82,3 +82,13 @@ export function isVivError(value: unknown, code?: ErrorCode): value is VivError 
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
+
+/** Null for a file that is damaged. */
+export function unlessCorrupt<T>(read: () => T): T | null {
+  try {
+    return read();
+  } catch (error) {
+    if (isVivError(error, "CORRUPT")) return null;
+    throw error;
+  }
+}

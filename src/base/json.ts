@@ -136,17 +136,6 @@ function isPlainObject(value: unknown): value is Record<string, unknown> {
   return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
-/** The object of a JSON text; null for a list, another value, or no JSON. */
-export function parseObject(text: string): Record<string, unknown> | null {
-  try {
-    const value: unknown = JSON.parse(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject ? (value as Record<string, unknown>) : null;
-  } catch {
-    return null;
-  }
-}
-
 /** A number that JavaScript would write differently from how it was read. */
 export class ExactNumber {
   readonly text: string;

@@ -48,6 +48,13 @@ export function fenceFor(content: string): string {
   return "`".repeat(Math.max(3, longestBackticks(content) + 1));
 }
 
+/** A Markdown code span that `line` does not end. */
+export function codeSpan(line: string): string {
+  const ticks = "`".repeat(longestBackticks(line) + 1);
+  const room = line.startsWith("`") || line.endsWith("`") ? " " : "";
+  return `${ticks}${room}${line}${room}${ticks}`;
+}
+
 /** The length of its longest run of backticks. */
 export function longestBackticks(content: string): number {
   let longest = 0;

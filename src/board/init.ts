@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { unlessTaken } from "../base/errno.ts";
 import { VivError } from "../base/errors.ts";
 import { statesOf } from "../org/org.ts";
 import { askGit, git } from "../platform/git/git.ts";
@@ -75,13 +76,7 @@ function boardWith(states: string): string {
 
 /** False: it is there. */
 function wasMade(file: string, text: string): boolean {
-  try {
-    writeFileSync(file, text, { flag: "wx" });
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
-  }
+  return unlessTaken(() => writeFileSync(file, text, { flag: "wx" }));
 }
 
 async function isCommitted({ top, path }: BoardCheckout): Promise<boolean> {

@@ -14,6 +14,7 @@ import {
   writeSync,
 } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { unlessTaken } from "../base/errno.ts";
 import { isName } from "../base/names.ts";
 import { isTemporary, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { readTrusted } from "../platform/files/owned.ts";
@@ -260,11 +261,7 @@ function overwrite(path: string, text: string): void {
 }
 
 function makeFolder(folder: string): void {
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-  } catch (error) {
-    if (codeOf(error) !== "EEXIST") throw error;
-  }
+  unlessTaken(() => mkdirSync(folder, { mode: 0o700 }));
 }
 
 /** By member, the oldest first: the time in each name is equally long. */

@@ -1,5 +1,5 @@
 import type { ClaimTree } from "../base/clock.ts";
-import { VivError } from "../base/errors.ts";
+import { messageOf, VivError } from "../base/errors.ts";
 import type { Gate } from "../gate/gate.ts";
 import type { ActivityServer } from "./activity.ts";
 import type { MemberContext } from "./crew-ports.ts";
@@ -377,7 +377,7 @@ export class Crew {
   }
 
   #warn(error: unknown, name = "crew"): void {
-    const message = error instanceof Error ? error.message : String(error);
+    const message = messageOf(error);
     this.#host.emit({ kind: "trouble", name, message });
   }
 }

@@ -1,5 +1,5 @@
 import type { ClaimTree } from "../base/clock.ts";
-import { isVivError, VivError } from "../base/errors.ts";
+import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { counted } from "../base/text.ts";
 import type { MemberContext, Prepared, RunEnd } from "./crew-ports.ts";
 import type { Member } from "./manifest.ts";
@@ -440,10 +440,6 @@ export class CrewMember {
 export function isSameEntry(a: Member, b: Member): boolean {
   const place = { line: 0, index: 0 };
   return JSON.stringify({ ...a, ...place }) === JSON.stringify({ ...b, ...place });
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }
 
 /** The files that may appear or be corrected. */

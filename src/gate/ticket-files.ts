@@ -10,7 +10,7 @@ import {
 } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { VivError } from "../base/errors.ts";
+import { messageOf, VivError } from "../base/errors.ts";
 import { PRIORITIES } from "../base/priority.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
@@ -159,7 +159,7 @@ function readMax(path: string): { max: number | null; trouble?: string } {
     if (Number.isSafeInteger(max) && max >= 1) return { max };
     throw new VivError("CORRUPT", "it is not a whole number from 1");
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const trouble = `${path} cannot be used (${why}), so there is no limit; to write it anew: viv gate --max 3`;
     return { max: null, trouble };
   }

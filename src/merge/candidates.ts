@@ -1,13 +1,12 @@
-import { readdirSync } from "node:fs";
-import { ifThere } from "../base/errno.ts";
 import { VivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
 import { git } from "../platform/git/git.ts";
 import type { Store } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
-import { idOfRecord, readRecord } from "../work/workspaces/record.ts";
+import { readRecord, recordedIn } from "../work/workspaces/record.ts";
 import { commitOf, findRepository, type Repository } from "../work/workspaces/worktree.ts";
 import { type Landing, readLanding, tasksWithLanding } from "./landing.ts";
+import { inOrder, type Ordered } from "./order.ts";
 import { isOpen, isSettled } from "./transitions.ts";
 
 /** A task that has, or had, a branch of its own. */
@@ -22,27 +21,19 @@ export interface Branch {
 }
 
 /** A done task whose branch is to land. */
-export interface Candidate extends Branch {
+export interface Candidate extends Branch, Ordered {
   /** The commit that its branch ends at; null when the branch is gone. */
   head: string | null;
   type: string;
   task: Task;
   attempt: number;
-  since: string;
-  dependsOn: readonly string[];
-  isReworked: boolean;
 }
 
 /** The tasks with branches, of all or of these; in no order. */
 export function branchesOf(store: Store, wanted: readonly string[] | null): Branch[] {
-  const ids = new Set(wanted ?? tasksWithBranches(store));
+  const all = () => [...recordedIn(store.workspaces), ...tasksWithLanding(store.folder)];
+  const ids = new Set(wanted ?? all());
   return [...ids].filter(isName).flatMap((id) => branchOfTask(store, id) ?? []);
-}
-
-function tasksWithBranches(store: Store): string[] {
-  const names = ifThere(() => readdirSync(store.workspaces)) ?? [];
-  const recorded = names.flatMap((name) => (name.startsWith(".") ? (idOfRecord(name) ?? []) : []));
-  return [...recorded, ...tasksWithLanding(store.folder)];
 }
 
 /** After `workspaces gc` the landing still knows it. Null for a task without a branch. */
@@ -91,33 +82,30 @@ export function refsOf(branches: readonly Branch[]): string[] {
 }
 
 /** The commits that these branches end at. */
-export async function headsOf(
+async function headsOf(
   { path }: Repository,
   branches: readonly Branch[],
 ): Promise<Map<string, string>> {
-  const format = "--format=%(objectname) %(refname)";
+  const format = "--format=%(objectname) %(refname:lstrip=2)";
   const text = await git(["for-each-ref", format, ...refsOf(branches)], { cwd: path });
-  const prefix = "refs/heads/".length + 1;
   return new Map(
-    text
-      .split("\n")
-      .filter((line) => line !== "")
-      .map((line) => {
-        const at = line.indexOf(" ");
-        return [line.slice(at + prefix), line.slice(0, at)] as const;
-      }),
+    text.split("\n").map((line) => {
+      const [commit = "", branch = ""] = line.split(" ");
+      return [branch, commit] as const;
+    }),
   );
 }
 
 /**
  * Those of the branches that the queue has something to do about: their task is done, and they have
- * not landed, or have other commits since.
+ * not landed, or have other commits since. In the order in which they are to land.
  */
 export async function candidatesAmong(
   store: Store,
+  repository: Repository,
   branches: readonly Branch[],
-  heads: ReadonlyMap<string, string>,
 ): Promise<Candidate[]> {
+  const heads = await headsOf(repository, branches);
   const found: Candidate[] = [];
   for (const one of branches) {
     const head = heads.get(one.branch) ?? null;
@@ -127,22 +115,15 @@ export async function candidatesAmong(
     const { task, since } = view;
     const isReworked = (one.landing?.reworks ?? 0) > 0;
     found.push({
-      ...{
-        ...one,
-        head,
-        task,
-        type: task.task_type,
-        since,
-        dependsOn: task.depends_on,
-        isReworked,
-      },
+      ...{ ...one, head, task, type: task.task_type },
+      ...{ since, dependsOn: task.depends_on, isReworked },
       /** Only a proof asks for it. */
       get attempt() {
         return Math.max(1, view.history.length);
       },
     });
   }
-  return found;
+  return inOrder(found);
 }
 
 /** Of a done task. */

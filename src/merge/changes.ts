@@ -47,17 +47,14 @@ export async function changesOf(store: Store, id: string): Promise<Changes | nul
   if (files !== null) {
     return { ...one, from: base, to: files.tree, seen: "workspace", uncommitted: files.isDirty };
   }
-  if (head !== null && !isLandedAs(landing, head)) {
+  const isLanded = landing?.state === "landed" && landing.head === head;
+  if (head !== null && !isLanded) {
     return { ...one, from: base, to: head, seen: "branch", uncommitted: false };
   }
   const landed = landing && (await landedIn(repository, landing));
   if (landed) return { ...one, ...landed, seen: "landed", uncommitted: false };
   const to = head ?? base;
   return { ...one, from: base, to, seen: "branch", uncommitted: false };
-}
-
-function isLandedAs(landing: Landing | null, head: string): boolean {
-  return landing?.state === "landed" && landing.head === head;
 }
 
 /** The files as they are, if its worktree is there. */

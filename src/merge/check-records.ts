@@ -1,10 +1,8 @@
-import { readdirSync } from "node:fs";
 import { dirname, join, relative } from "node:path";
-import { ifThere } from "../base/errno.ts";
 import { isVivError } from "../base/errors.ts";
 import { linkSync, removeSync, renameSync } from "../platform/files/beneath.ts";
 import type { RunCheck, Store } from "../queue/store.ts";
-import { idOfRecord, readRecord, recordPath } from "../work/workspaces/record.ts";
+import { readRecord, recordedIn, recordPath } from "../work/workspaces/record.ts";
 import { forgePath, readForgeRecord, tasksOnForges } from "./forge/record.ts";
 import { landingPath, readLanding, tasksWithLanding, writeLanding } from "./landing.ts";
 import { rebuiltLanding } from "./rebuild.ts";
@@ -45,7 +43,6 @@ export function checkRecords(store: Store): RunCheck {
 
 function kindsIn(store: Store): Kind[] {
   const { folder, workspaces: root } = store;
-  const names = ifThere(() => readdirSync(root)) ?? [];
   return [
     {
       ...{ name: "landing", ids: tasksWithLanding(folder) },
@@ -65,7 +62,7 @@ function kindsIn(store: Store): Kind[] {
       repair: "viv pr finds the pull request by its branch",
     },
     {
-      ...{ name: "workspace-record", ids: names.flatMap((name) => idOfRecord(name) ?? []) },
+      ...{ name: "workspace-record", ids: recordedIn(root) },
       path: (id) => recordPath(root, id),
       read: (id) => readRecord(root, id),
       repair: "its worktree, if it is there, goes on with the branch that it is on",

@@ -75,11 +75,8 @@ function summary({ landings, landed_before, action }: MergeOutput, { color }: Te
   }
   if (landed_before > 0) counts.set("landed before", landed_before);
   const numbers = [...counts].map(([word, count]) => `${count} ${word}`).join(", ");
-  return [color.dim(numbers), ...nextSteps(landings, action === "plan")].join("\n");
-}
-
-function nextSteps(landings: readonly Row[], isPlan: boolean): string[] {
-  return [...takeOver(landings, isPlan), ...reworkSteps(landings)];
+  const next = [...takeOver(landings, action === "plan"), ...reworkSteps(landings)];
+  return [color.dim(numbers), ...next].join("\n");
 }
 
 function reworkSteps(landings: readonly Row[]): string[] {

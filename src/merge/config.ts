@@ -23,7 +23,14 @@ export interface MergeSettings {
   via: "merge" | "pr";
 }
 
-const PROVE_TIMEOUT_MS = 10 * 60_000;
+export const DEFAULT_MERGE: MergeSettings = {
+  strategy: "merge",
+  proveTimeoutMs: 10 * 60_000,
+  auto: false,
+  batch: 1,
+  rework: 2,
+  via: "merge",
+};
 
 /** A branch may be given with its whole ref. */
 export function branchIn(name: string): string {
@@ -35,24 +42,15 @@ export const mergeSection: Section<MergeSettings> = (top, section) => {
   const into = table.text("into", "the name of a branch", (name) => isBranchName(branchIn(name)));
   const settings: MergeSettings = {
     into: into && branchIn(into),
-    strategy: table.choice("strategy", STRATEGIES) ?? "merge",
+    strategy: table.choice("strategy", STRATEGIES) ?? DEFAULT_MERGE.strategy,
     prove: table.text("prove", "a command"),
-    proveTimeoutMs: table.duration("prove_timeout") ?? PROVE_TIMEOUT_MS,
-    auto: table.flag("auto") ?? false,
-    batch: table.whole("batch", 1000) ?? 1,
-    rework: table.whole("rework", 100, 0) ?? 2,
-    via: table.choice("via", ["merge", "pr"]) ?? "merge",
+    proveTimeoutMs: table.duration("prove_timeout") ?? DEFAULT_MERGE.proveTimeoutMs,
+    auto: table.flag("auto") ?? DEFAULT_MERGE.auto,
+    batch: table.whole("batch", 1000) ?? DEFAULT_MERGE.batch,
+    rework: table.whole("rework", 100, 0) ?? DEFAULT_MERGE.rework,
+    via: table.choice("via", ["merge", "pr"]) ?? DEFAULT_MERGE.via,
   };
   section(forgeSection);
   table.refuseOthers(belongsOnTop);
   return settings;
-};
-
-export const DEFAULT_MERGE: MergeSettings = {
-  strategy: "merge",
-  proveTimeoutMs: PROVE_TIMEOUT_MS,
-  auto: false,
-  batch: 1,
-  rework: 2,
-  via: "merge",
 };

@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
-import { askGit, type GitPlace, git, lastWord } from "../platform/git/git.ts";
+import { askGit, type GitPlace, gitNames, lastWord } from "../platform/git/git.ts";
+import { mustShow } from "../queue/operation.ts";
 import { wordOf } from "../queue/states.ts";
 import type { Store } from "../queue/store.ts";
 import { commitWorkspace, identity, mustBeOn, unfinishedIn } from "../work/workspaces/commit.ts";
@@ -21,6 +22,7 @@ import {
 } from "../work/workspaces/worktree.ts";
 import { type Landing, type LandingState, readLanding, writeLanding } from "./landing.ts";
 import { withQueueLock } from "./lock.ts";
+import { UNMERGED } from "./merge-commit.ts";
 import type { MergeContext } from "./session.ts";
 
 /**
@@ -49,10 +51,7 @@ export async function continueLanding(
 /** The landing of a task about which a person may have done something; otherwise refused. */
 async function waitingLanding(store: Store, id: string): Promise<Landing> {
   const landing = readLanding(store.folder, id);
-  const view = await store.show(id);
-  if (view === null) {
-    throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
-  }
+  const view = await mustShow(store, id);
   if (landing === null) {
     throw refused(id, `${id} has no landing to continue; queue it with: viv merge ${idWord(id)}.`);
   }
@@ -74,12 +73,11 @@ async function continueHere(
   by: string | undefined,
 ): Promise<Landing> {
   const landing = await waitingLanding(store, id);
-  const record = readRecord(store.workspaces, id);
+  const found = readRecord(store.workspaces, id);
+  const record = found?.kind === "worktree" ? found : null;
   const path = workspacePath(store.workspaces, id);
-  if (record?.kind === "worktree" && existsSync(path)) {
-    await commitResolved(repository, record, path, landing);
-  }
-  const { branch } = record?.kind === "worktree" ? record : landing;
+  if (record !== null && existsSync(path)) await commitResolved(repository, record, path, landing);
+  const { branch } = record ?? landing;
   const head = await commitOf(repository, `refs/heads/${branch}`);
   if (head === null) {
     throw refused(id, `the branch ${branch} is gone; bring it back, then try again.`);
@@ -87,7 +85,7 @@ async function continueHere(
   const base = await baseOf(repository, landing, head);
   const isFailed = (await store.show(id))?.state === "failed";
   if (isFailed) await store.resolve(id, { by, note: "resolved in its worktree" });
-  if (record?.kind === "worktree") {
+  if (record !== null) {
     const { onto: _, conflicts: __, ...kept } = record;
     writeRecord(store.workspaces, id, { ...kept, base });
   }
@@ -130,7 +128,7 @@ async function commitResolved(
   }
   const place = placeOf(admin, path);
   const unfinished = unfinishedIn(admin);
-  const unmerged = await unmergedIn(place);
+  const unmerged = await gitNames(UNMERGED, place);
   if (unmerged.length > 0) {
     const add = `git -C ${path} add FILE`;
     throw refused(id, `not resolved in ${path}: ${unmerged.join(", ")}; edit, then ${add}.`);
@@ -148,11 +146,6 @@ async function commitResolved(
     throw refused(id, `a ${unfinished} is unfinished in ${path}; end it with: ${go}.`);
   }
   await commitWorkspace(path, `${id}: resolved by hand`);
-}
-
-async function unmergedIn(place: GitPlace): Promise<string[]> {
-  const text = await git(["diff", "--name-only", "--diff-filter=U", "-z"], place);
-  return text.split("\0").filter((name) => name !== "");
 }
 
 /** Both sides stay parents of the commit; the person's own message, if one is there, is kept. */

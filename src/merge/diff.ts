@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
 import { flag } from "../operation/fields.ts";
-import { defineRunOperation } from "../queue/operation.ts";
+import { defineRunOperation, mustShow } from "../queue/operation.ts";
 import { anyState } from "../queue/schemas.ts";
 import { changedFiles, changesOf, diffText, sumOf } from "./changes.ts";
 
@@ -41,11 +41,7 @@ export const diff = defineRunOperation({
   }),
   async run({ store }, { id, stat, name_only }) {
     if (stat && name_only) throw new VivError("INVALID", "choose one of --stat and --name-only.");
-    const view = await store.show(id);
-    if (view === null) {
-      const message = `there is no task ${id} in this run; see: viv ls`;
-      throw new VivError("TASK_NOT_FOUND", message, { id });
-    }
+    const view = await mustShow(store, id);
     const changes = await changesOf(store, id);
     if (changes === null) {
       const message = `${id} has no branch: its route has no workspace = "worktree", it has not begun, or its workspace was removed with nothing in it that was not merged; see: viv show ${idWord(id)}`;

@@ -1,12 +1,11 @@
-import { readdirSync } from "node:fs";
 import * as z from "zod/mini";
-import { ifThere } from "../base/errno.ts";
-import { isVivError } from "../base/errors.ts";
+import { isVivError, unlessCorrupt } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
 import { askGit } from "../platform/git/git.ts";
 import type { Store, TaskView } from "../queue/store.ts";
 import type { LandedAs } from "../work/host.ts";
-import { idOfRecord, readRecord } from "../work/workspaces/record.ts";
+import { readRecord, recordedIn } from "../work/workspaces/record.ts";
+import { branchOfTask } from "./candidates.ts";
 import { type Changes, changedFiles, changesOf, isElsewhere, sumOf } from "./changes.ts";
 import {
   LANDING_STATES,
@@ -29,18 +28,12 @@ export interface Landings {
 
 export function landingsIn(store: Store): Landings {
   const known = new Set(tasksWithLanding(store.folder));
-  const names = ifThere(() => readdirSync(store.workspaces)) ?? [];
-  const records = new Set(names.flatMap((name) => idOfRecord(name) ?? []));
+  const records = new Set(recordedIn(store.workspaces));
   const hasWorktree = (id: string) =>
     records.has(id) && readRecord(store.workspaces, id)?.kind === "worktree";
-  const stateOf = (id: string) => {
-    try {
-      return known.has(id) ? readLanding(store.folder, id)?.state : undefined;
-    } catch (error) {
-      if (isVivError(error, "CORRUPT")) return undefined; // one file must not hide the other tasks
-      throw error;
-    }
-  };
+  // One damaged file must not hide the other tasks.
+  const stateOf = (id: string) =>
+    known.has(id) ? unlessCorrupt(() => readLanding(store.folder, id))?.state : undefined;
   return {
     stateOf,
     isNotLanded: (id) => {
@@ -119,12 +112,6 @@ function notLanded(landing: Landing, merge: string): { text: string; command?: s
   }
 }
 
-/** Of a task that went back and is not done again. */
-function describeRework(landing: Landing | null): string | null {
-  if (landing?.state !== "reworked") return null;
-  return `sent back: ${(landing.reason ?? "").replace("; sent back", "")}`;
-}
-
 /** For one task: with git. */
 async function landingSentence(id: string, changes: Changes): Promise<LandingSentence> {
   const isEmpty = !changes.uncommitted && changes.head === changes.base;
@@ -164,11 +151,9 @@ export async function landingOf(
   store: Store,
   { id, state }: Pick<TaskView, "id" | "state">,
 ): Promise<LandingFact | null> {
-  const landing = readLanding(store.folder, id);
-  const record = readRecord(store.workspaces, id);
-  const known = record?.kind === "worktree" ? record : landing;
+  const known = branchOfTask(store, id);
   if (known === null) return null;
-  const { repository, branch, base } = known;
+  const { repository, branch, base, landing } = known;
   const { target = null, reworks = 0, evidence, to, at } = landing ?? {};
   const isLanded = landing?.state === "landed" && to !== undefined;
   const fact = {
@@ -199,8 +184,10 @@ type Sentence = Pick<LandingFact, "code" | "text" | "command">;
 
 /** Of a task that is not done, only what happened to its work before. */
 function underWay(landing: Landing | null, { code, text }: LandingSentence): Sentence {
-  const sent = describeRework(landing);
-  if (sent !== null) return { code: "reworked", text: sent };
+  if (landing?.state === "reworked") {
+    const why = (landing.reason ?? "").replace("; sent back", "");
+    return { code: "reworked", text: `sent back: ${why}` };
+  }
   return { code, text: code === "not_landed" ? "not done yet" : text };
 }
 

@@ -95,7 +95,12 @@ export function writeLanding(run: string, one: Landing, isSynced = true): void {
 
 /** The tasks that have a landing, in no order. */
 export function tasksWithLanding(run: string): string[] {
-  const names = ifThere(() => readdirSync(folderOf(run))) ?? [];
+  return tasksIn(folderOf(run));
+}
+
+/** Those of the files `<id>.json` in a folder. */
+export function tasksIn(folder: string): string[] {
+  const names = ifThere(() => readdirSync(folder)) ?? [];
   return names.flatMap((name) =>
     name.endsWith(".json") && !name.startsWith(".") ? [name.slice(0, -".json".length)] : [],
   );

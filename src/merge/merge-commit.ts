@@ -7,7 +7,7 @@ import {
   askGitScript,
   type GitPlace,
   git,
-  gitBytes,
+  gitNames,
   isAncestor,
   lastWord,
 } from "../platform/git/git.ts";
@@ -167,7 +167,8 @@ function notSigned(said: string): Held | null {
 async function rebase(one: Combination, scratch: Scratch): Promise<Combined> {
   const { onto, base, head, identity } = one;
   const upstream = (await isAncestor(base, onto, scratch.place)) ? onto : base;
-  if (!(await haveCommonBase(onto, head, scratch.place)) && upstream === onto) {
+  const { status } = await askGit(["merge-base", onto, head], scratch.place);
+  if (status !== 0 && upstream === onto) {
     throw await noCommonBase(one);
   }
   await scratch.become(onto);
@@ -191,16 +192,11 @@ async function rebase(one: Combination, scratch: Scratch): Promise<Combined> {
   return tree === one.ontoTree ? { kind: "empty" } : { kind: "merged", commit, tree };
 }
 
-async function haveCommonBase(a: string, b: string, place: GitPlace): Promise<boolean> {
-  return (await askGit(["merge-base", a, b], place)).status === 0;
-}
+/** Lists the files with conflicts. */
+export const UNMERGED = ["diff", "--name-only", "-z", "--diff-filter=U"];
 
 async function unmergedIn({ place }: Scratch): Promise<Combined | null> {
-  const names = await gitBytes(["diff", "--name-only", "-z", "--diff-filter=U"], place);
-  const files = names
-    .toString("utf8")
-    .split("\0")
-    .filter((name) => name !== "");
+  const files = await gitNames(UNMERGED, place);
   if (files.length === 0) return null;
   const at = await askGit(["log", "-1", "--format=%h %s", "REBASE_HEAD"], place);
   const which = at.stdout.toString("utf8").trim();

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { isVivError, messageOf, VivError } from "../base/errors.ts";
+import { messageOf, VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
 import { by, flag, text } from "../operation/fields.ts";
 import { eventsOf } from "../operation/operation.ts";
@@ -91,12 +91,8 @@ async function merged(
   if (resolved !== undefined) {
     const { continueLanding } = await import("./continue.ts");
     const onEvent = (event: MergeEvent) => event.kind === "waits" && emit(event);
-    const { by } = given;
-    await continueLanding(store, resolved, {
-      signal: context.signal,
-      onEvent,
-      by: by || undefined,
-    });
+    const { signal } = context;
+    await continueLanding(store, resolved, { signal, onEvent, by: given.by || undefined });
   }
   const ids = resolved === undefined ? (given.ids ?? []) : [resolved];
   for (const id of ids) {
@@ -133,7 +129,7 @@ async function merged(
 }
 
 function trouble({ error, id }: Extract<MergeEvent, { kind: "trouble" }>): string {
-  const message = (isVivError(error) ? error.message : messageOf(error)).replace(/\.$/, "");
+  const message = messageOf(error).replace(/\.$/, "");
   return id === undefined ? message : `${id}: ${message}`;
 }
 

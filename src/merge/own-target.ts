@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { errno, ifThere } from "../base/errno.ts";
+import { ifThere, unlessTaken } from "../base/errno.ts";
 import { VivError } from "../base/errors.ts";
 import { createFileSynced } from "../platform/files/atomic-write.ts";
 import { mkdirSync } from "../platform/files/beneath.ts";
@@ -59,11 +59,7 @@ function readRunId(folder: string): string | null {
 function makeRunId(folder: string): string {
   const path = fileOf(folder);
   mkdirSync(join(folder, "merge"), { recursive: true, mode: 0o700 });
-  try {
-    createFileSynced(path, `${randomUUID()}\n`);
-  } catch (error) {
-    if (errno(error) !== "EEXIST") throw error;
-  }
+  unlessTaken(() => createFileSynced(path, `${randomUUID()}\n`));
   const made = readRunId(folder);
   if (made === null) throw new VivError("CORRUPT", `${path} is empty; remove it.`, { path });
   return made;

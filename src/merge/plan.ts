@@ -3,13 +3,11 @@ import {
   branchesOf,
   type Candidate,
   candidatesAmong,
-  headsOf,
   repositoriesOf,
   waitsFor,
 } from "./candidates.ts";
 import type { Landing } from "./landing.ts";
 import { combine, treeOf } from "./merge-commit.ts";
-import { inOrder } from "./order.ts";
 import { goesToForge, targetRequest } from "./queue.ts";
 import { RightOfWay } from "./right-of-way.ts";
 import type { MergeContext } from "./session.ts";
@@ -32,8 +30,7 @@ export async function planMerge(
   const planned: Planned[] = [];
   for (const { repository, paths } of (await repositoriesOf(all)).found) {
     const branches = all.filter((one) => paths.has(one.repository));
-    const heads = await headsOf(repository, branches);
-    const due = inOrder(await candidatesAmong(store, branches, heads));
+    const due = await candidatesAmong(store, repository, branches);
     for (const candidate of due.filter((one) => goesToForge(settings, one))) {
       const target = settings.into ?? candidate.landing?.target ?? "";
       planned.push({ candidate, target, state: "pull_request" });
@@ -51,11 +48,13 @@ export async function planMerge(
       ...{ context: { store, goAhead: new Set(wanted) }, repository, target: { branch: target } },
     });
     for (const candidate of candidates) {
+      const plan = (state: Planned["state"], more: Omit<Partial<Planned>, "state"> = {}) =>
+        planned.push({ candidate, target, state, ...more });
       const { base, head } = candidate;
       if (head === null || head === base) {
         const reason = head === null ? `its branch ${candidate.branch} is gone` : undefined;
         if (head !== null) merges.add(candidate.id);
-        planned.push({ candidate, target, state: head === null ? "held" : "no_changes", reason });
+        plan(head === null ? "held" : "no_changes", { reason });
         continue;
       }
       const before = await waitsFor(store, repository, candidate, (id) => merges.has(id));
@@ -64,7 +63,7 @@ export async function planMerge(
           ? await rightOfWay.waitsFor(candidate)
           : `waits for ${before}, which has not landed`;
       if (reason !== null) {
-        planned.push({ candidate, target, state: "queued", reason });
+        plan("queued", { reason });
         continue;
       }
       const { strategy } = settings;
@@ -76,21 +75,16 @@ export async function planMerge(
         onto = merged.commit;
         ontoTree = merged.tree;
         merges.add(candidate.id);
-        planned.push({ candidate, target, state: "queued" });
+        plan("queued");
       } else if (merged.kind === "empty") {
         merges.add(candidate.id);
-        planned.push({
-          candidate,
-          target,
-          state: "no_changes",
-          reason: `${target} has its changes`,
-        });
+        plan("no_changes", { reason: `${target} has its changes` });
       } else if (merged.kind === "conflict") {
         const { files } = merged;
-        planned.push({ candidate, target, state: "conflict", reason: files.join(", "), files });
+        plan("conflict", { reason: files.join(", "), files });
       } else {
         const { reason, command } = merged;
-        planned.push({ candidate, target, state: "held", reason, command });
+        plan("held", { reason, command });
       }
     }
   }

@@ -4,6 +4,7 @@ import * as z from "zod/mini";
 import type { ClaimTree, Machine } from "../base/clock.ts";
 import { ifThere } from "../base/errno.ts";
 import { VivError } from "../base/errors.ts";
+import { parseRecord } from "../base/json.ts";
 import { listed } from "../base/text.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { removeSync } from "../platform/files/beneath.ts";
@@ -155,7 +156,7 @@ function note({ machine }: ProofHost, scratch: string, process: ClaimProcess): v
 export async function endLeftProof({ machine }: ProofHost, scratch: string): Promise<void> {
   const text = ifThere(() => readFileSync(notePath(scratch), "utf8"));
   if (text === null) return;
-  const noted = tree.safeParse(parsed(text));
+  const noted = tree.safeParse(parseRecord(text)); // a power cut that tore it has ended its processes
   const self = machine.self();
   const isHere = noted.data?.host === self.host && noted.data.boot === self.boot;
   const left = isHere ? await machine.leftovers?.end(noted.data as ClaimTree) : [];
@@ -164,12 +165,4 @@ export async function endLeftProof({ machine }: ProofHost, scratch: string): Pro
     throw new VivError("LOCKED", `the ${which} of an earlier proof cannot be ended; end it first.`);
   }
   removeSync(notePath(scratch));
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null; // torn by a power cut, which has ended its processes too
-  }
 }

@@ -1,16 +1,9 @@
 import type { Repository } from "../work/workspaces/worktree.ts";
-import {
-  branchesOf,
-  type Candidate,
-  candidatesAmong,
-  headsOf,
-  repositoriesOf,
-} from "./candidates.ts";
+import { branchesOf, type Candidate, candidatesAmong, repositoriesOf } from "./candidates.ts";
 import type { MergeSettings } from "./config.ts";
 import { hooksNotice } from "./hooks.ts";
 import type { Landing } from "./landing.ts";
 import { withQueueLock } from "./lock.ts";
-import { inOrder } from "./order.ts";
 import { endLeftProof } from "./prove-merge.ts";
 import { recover } from "./recover.ts";
 import { scratchPath } from "./scratch.ts";
@@ -44,8 +37,7 @@ async function mergeHere(
 ): Promise<void> {
   const { store, settings } = context;
   const branches = branchesOf(store, wanted).filter((one) => paths.has(one.repository));
-  const heads = await headsOf(repository, branches);
-  const all = inOrder(await candidatesAmong(store, branches, heads));
+  const all = await candidatesAmong(store, repository, branches);
   const toForge = all.filter((one) => goesToForge(settings, one)).map(({ id }) => id);
   const tell = (landing: Landing) => context.onEvent?.({ kind: "landing", landing });
   if (toForge.length > 0) await context.openPullRequests?.(toForge, tell);

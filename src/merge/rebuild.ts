@@ -1,4 +1,4 @@
-import { isVivError } from "../base/errors.ts";
+import { unlessCorrupt } from "../base/errors.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
 import type { Store } from "../queue/store.ts";
 import { readRecord, type WorktreeRecord } from "../work/workspaces/record.ts";
@@ -80,13 +80,4 @@ async function lastLanded(store: Store, task: string): Promise<LedgerLine | null
 
 function text(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
-}
-
-function unlessCorrupt<T>(read: () => T): T | null {
-  try {
-    return read();
-  } catch (error) {
-    if (isVivError(error, "CORRUPT")) return null;
-    throw error;
-  }
 }

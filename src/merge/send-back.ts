@@ -1,10 +1,10 @@
 import { mkdirSync } from "node:fs";
 import { dirname } from "node:path";
-import { VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
 import { plural } from "../base/text.ts";
 import { replaceFileSynced } from "../platform/files/atomic-write.ts";
 import { isAttempt } from "../queue/attempt.ts";
+import { mustShow } from "../queue/operation.ts";
 import type { Store, TaskView } from "../queue/store.ts";
 import {
   readRecord,
@@ -53,10 +53,7 @@ export async function sendBack(
   reworks: number,
 ): Promise<Landing> {
   const id = landing.task;
-  const view = await store.show(id);
-  if (view === null) {
-    throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
-  }
+  const view = await mustShow(store, id);
   const before = timesSentBack(view);
   // It went back already, and only the landing does not say so.
   if (view.state !== "done") return told(store, landing, sent, before, reworks);

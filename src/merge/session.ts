@@ -13,7 +13,7 @@ import { treeOf } from "./merge-commit.ts";
 import type { ProofHost } from "./prove-merge.ts";
 import { RightOfWay } from "./right-of-way.ts";
 import { Scratch } from "./scratch.ts";
-import type { SentBack } from "./send-back.ts";
+import type { SentBack, sendBack } from "./send-back.ts";
 import type { Target } from "./target.ts";
 import { advance, type LandingEvent } from "./transitions.ts";
 
@@ -21,13 +21,7 @@ import { advance, type LandingEvent } from "./transitions.ts";
 export interface MergeContext extends ProofHost {
   settings: MergeSettings;
   routeFor(type: string): ReadyRoute | undefined;
-  /** See send-back.ts. */
-  sendBack(
-    store: ProofHost["store"],
-    landing: Landing,
-    sent: SentBack,
-    reworks: number,
-  ): Promise<Landing>;
+  sendBack: typeof sendBack;
   /** Opens pull requests, or pushes to those that are open; tells of each landing. */
   openPullRequests?(ids: readonly string[], tell: (landing: Landing) => void): Promise<void>;
   /** Tasks that a person has named: no rework has the right of way before them. */
@@ -138,18 +132,10 @@ export class Session {
     told: Parameters<typeof advance>[3] = {},
     isSynced = false,
   ): Landing {
-    return this.keep(advance(this.of(candidate), event, this.#now(), told), isSynced);
-  }
-
-  keep(landing: Landing, isSynced = false): Landing {
+    const landing = advance(this.of(candidate), event, this.#now(), told);
     writeLanding(this.context.store.folder, landing, isSynced);
     this.#landings.set(landing.task, landing);
     return landing;
-  }
-
-  /** As another part of the queue has written it. */
-  know(landing: Landing): void {
-    this.#landings.set(landing.task, landing);
   }
 
   /** Leaves it as it is, in words; a line of the ledger only when that is news. */
@@ -187,7 +173,7 @@ export class Session {
     await this.#record(sent.why === "red" ? "merge_red" : "conflict", landing);
     try {
       const now = await this.context.sendBack(store, landing, sent, settings.rework);
-      this.know(now);
+      this.#landings.set(now.task, now);
       this.tell(now);
     } catch (error) {
       this.context.onEvent?.({ kind: "trouble", error, id: candidate.id });

@@ -274,9 +274,9 @@ async function prove(session: Session, steps: readonly Step[], commit: string): 
   const commands = runs.flatMap((run) => run.commands);
   const lastRun = runs.at(-1);
   const log = lastRun === undefined ? null : host.artifacts.mergeLogOf(lastRun.candidate.id);
-  const proofAt = (logPath: string | null) => ({
-    ...{ commit, commands, at: new Date(now()).toISOString(), log: logPath },
-  });
+  const proofAt = (path: string | null) => {
+    return { commit, commands, at: new Date(now()).toISOString(), log: path };
+  };
   const last = steps.at(-1)?.candidate as Candidate;
   let verdict: MergeProof = { kind: "green" };
   for (const run of runs) {

@@ -1,4 +1,5 @@
 import { resolve } from "node:path";
+import { messageOf } from "../base/errors.ts";
 import { isRecord, parseRecord } from "../base/json.ts";
 import { oneLine } from "../base/text.ts";
 import { type PostEnd, post } from "../platform/post.ts";
@@ -55,7 +56,7 @@ export async function deliver(
     return await postTo(way, said, options);
   } catch (error) {
     // A variable that is not set, an address that is none: another try would be the same.
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     return { kind: "refused", reason: oneLine(why, MAX_REASON) };
   }
 }

@@ -81,16 +81,14 @@ describe("news in a ledger", () => {
       ({ at: AT, event, task: "t.4", ...more }) as unknown as LedgerLine;
     const texts = newsFromLedger([
       line("landed", { commit: "0123456789abcdef", target: "main" }),
-      line("conflict", { target: "main", files: ["a", "b", "c", "d"] }),
       line("conflict", { target: "main", note: "conflict with main in a" }),
       line("merge_red", { note: "red after its merge into main: exit 1" }),
       line("needs_you", { note: "conflict with main in a; it went back 2 times", commit: "c0" }),
-      line("held", { reason: "the tree of main is not clean" }),
+      line("held", { note: "the tree of main is not clean" }),
       line("pr_opened", { url: "https://h/1" }),
     ]).map(({ fact, text }) => [fact, text]);
     expect(texts).toEqual([
       ["landed t.4 0123456789abcdef", "t.4 landed in main as 0123456789"],
-      [`conflict t.4 ${AT}`, "t.4 conflicts with main in a, b, c and 1 more"],
       [`conflict t.4 ${AT}`, "t.4: conflict with main in a"],
       [`merge_red t.4 ${AT}`, "t.4: red after its merge into main: exit 1"],
       ["needs_you t.4 c0", "t.4 needs you: conflict with main in a; it went back 2 times"],

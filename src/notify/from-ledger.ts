@@ -21,31 +21,19 @@ const MERGE_NEWS: Partial<Record<string, (line: LedgerLine) => Pick<News, "text"
     const as = typeof commit === "string" ? ` as ${commit.slice(0, 10)}` : "";
     return { text: `${task} landed in ${target ?? "its target"}${as}` };
   },
-  conflict: ({ task, target, files, note, reason }) => ({
-    // The queue's own sentence names the target and the files.
-    text:
-      typeof note === "string"
-        ? `${task}: ${note}`
-        : `${task} conflicts with ${target ?? "its target"}${inFiles(files)}${because(reason)}`,
+  // The queue's own sentence names the target, and the files or the proof.
+  conflict: ({ task, note }) => ({ text: `${task}${because(note)}`, todo: `viv why ${task}` }),
+  merge_red: ({ task, note }) => ({ text: `${task}${because(note)}`, todo: `viv why ${task}` }),
+  reworked: ({ task, note }) => ({
+    text: `${task} went back for rework${because(note)}`,
     todo: `viv why ${task}`,
   }),
-  merge_red: ({ task, note, reason }) => ({
-    text:
-      typeof note === "string"
-        ? `${task}: ${note}`
-        : `the proof of ${task} failed after its merge${because(reason)}`,
+  held: ({ task, note }) => ({
+    text: `${task} cannot land now${because(note)}`,
     todo: `viv why ${task}`,
   }),
-  reworked: ({ task, note, reason }) => ({
-    text: `${task} went back for rework${because(note ?? reason)}`,
-    todo: `viv why ${task}`,
-  }),
-  held: ({ task, note, reason }) => ({
-    text: `${task} cannot land now${because(note ?? reason)}`,
-    todo: `viv why ${task}`,
-  }),
-  needs_you: ({ task, note, reason }) => ({
-    text: `${task} needs you${because(note ?? reason)}`,
+  needs_you: ({ task, note }) => ({
+    text: `${task} needs you${because(note)}`,
     todo: `viv why ${task}`,
   }),
   pr_opened: ({ task, url }) => ({ text: `${task} has a pull request${because(url)}` }),
@@ -59,12 +47,6 @@ function because(why: unknown): string {
   return typeof why === "string" && why !== "" ? `: ${why}` : "";
 }
 
-function inFiles(files: unknown): string {
-  if (!Array.isArray(files) || files.length === 0) return "";
-  const more = files.length > 3 ? ` and ${files.length - 3} more` : "";
-  return ` in ${files.slice(0, 3).join(", ")}${more}`;
-}
-
 function newsIn(line: LedgerLine): News | null {
   const { event, at, task, type } = line;
   if (task === undefined) return null;
@@ -73,7 +55,10 @@ function newsIn(line: LedgerLine): News | null {
   if (event === "approved") {
     return { ...about, fact: `done ${task} ${at}`, event: "done", text: `${task} was approved` };
   }
-  if (event === "step") return newsOfBudget(line);
+  if (event === "step") {
+    const { kind, text } = line;
+    return kind === "notice" && typeof text === "string" ? budgetNews(text, at) : null;
+  }
   const ofMerge = Object.hasOwn(MERGE_NEWS, event) ? MERGE_NEWS[event] : undefined;
   if (ofMerge === undefined) return null;
   // A file of the merge may name the commit: its line is written again after a crash.
@@ -113,10 +98,6 @@ function newsOfEnd(
 /** The budget's own notices: see textOf in budget.ts. */
 const WARNING = /^\d+ % of the budget of this (run|day) are used: .*? of (.+?)(?:, |$)/;
 const USED_UP = /^the budget of this (run|day) is used up(?:: .*? of (.+?)(?:, |$))?/;
-
-function newsOfBudget({ kind, text, at }: LedgerLine): News | null {
-  return kind === "notice" && typeof text === "string" ? budgetNews(text, at) : null;
-}
 
 /** Once for each budget and day; for another limit again. Null for another text. */
 export function budgetNews(text: string, at: string): News | null {

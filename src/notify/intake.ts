@@ -146,7 +146,7 @@ export class Intake {
     const entered = new Date(this.#now()).toISOString();
     return this.#targets().flatMap((target): Message[] => {
       const begun = since[target.name] ?? entered;
-      const wanted = news.filter((one) => one.at >= begun && isWanted(one, withTypes(target)));
+      const wanted = news.filter((one) => one.at >= begun && isWanted(one, target));
       const about = { target: target.name, place: this.#place, entered };
       const [first] = wanted;
       if (first === undefined) return [];
@@ -166,8 +166,4 @@ const FAR_BYTES = 256 * 1024;
 
 function bytesOf(position: LedgerPosition): number {
   return Object.values(position).reduce((sum, one) => sum + one, 0);
-}
-
-function withTypes({ on, types }: Target) {
-  return { on, types };
 }

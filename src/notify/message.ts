@@ -1,4 +1,5 @@
 import * as z from "zod/mini";
+import { parseRecord } from "../base/json.ts";
 import { oneLine } from "../base/text.ts";
 import type { News } from "./news.ts";
 
@@ -52,12 +53,8 @@ export type Item = z.output<typeof item>;
 
 /** Null for what is none of ours: a person may put anything there. */
 export function parseMessage(text: string, id: string): Message | null {
-  try {
-    const parsed = messageShape.safeParse(JSON.parse(text));
-    return parsed.success && parsed.data.id === id ? parsed.data : null;
-  } catch {
-    return null; // no JSON
-  }
+  const message = messageShape.safeParse(parseRecord(text)).data;
+  return message?.id === id ? message : null;
 }
 
 /** News, or what else a message may be about. */

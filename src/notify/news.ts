@@ -1,4 +1,5 @@
 import { oneLine } from "../base/text.ts";
+import type { Target } from "./config.ts";
 
 /** What a `[[notify]]` can ask for. */
 export const NOTIFY_EVENTS = [
@@ -57,7 +58,7 @@ export function newsOf(news: News): News {
 /** Whether a target that asked for these events and types wants it. */
 export function isWanted(
   { event, also = [], type }: News,
-  { on, types }: { on: readonly NotifyEvent[]; types: readonly string[] | undefined },
+  { on, types }: Pick<Target, "on" | "types">,
 ): boolean {
   if (![event, ...also].some((one) => on.includes(one))) return false;
   // What is about no task is not about another type.

@@ -1,6 +1,6 @@
 import { existsSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { errno, ifThere } from "../base/errno.ts";
+import { ifThere, unlessTaken } from "../base/errno.ts";
 import { isRecord, parseRecord } from "../base/json.ts";
 import {
   createFileSynced,
@@ -71,13 +71,7 @@ export function outboxIn(folder: string) {
     /** False when it is there, in whichever state. */
     enter: (message: Message): boolean => {
       if (isIn(MESSAGE_STATES, message.id)) return false;
-      try {
-        createFileSynced(pathOf("new", message.id), jsonOf(message));
-        return true;
-      } catch (error) {
-        if (errno(error) !== "EEXIST") throw error;
-        return false;
-      }
+      return unlessTaken(() => createFileSynced(pathOf("new", message.id), jsonOf(message)));
     },
     /** From here on it may have arrived. */
     begin: (id: string) => move(id, "new", "sending"),

@@ -77,9 +77,8 @@ export function telegramRequest(
 ): Request {
   // Without a parse_mode: then nothing in it is read as markup.
   const text = cut(`${said.title}\n${textOf(said)}`, TELEGRAM_MOST);
-  const body = JSON.stringify({
-    ...{ chat_id: chat, text, link_preview_options: { is_disabled: true } },
-  });
+  const options = { link_preview_options: { is_disabled: true } };
+  const body = JSON.stringify({ chat_id: chat, text, ...options });
   const url = `${server.replace(/\/+$/, "")}/bot${token}/sendMessage`;
   return { url, headers: JSON_TYPE, body };
 }

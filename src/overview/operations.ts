@@ -10,7 +10,12 @@ import { LANDING_STATES, type LandingState } from "../merge/landing.ts";
 import { flag, list, text } from "../operation/fields.ts";
 import type { Nothing } from "../operation/operation.ts";
 import type { Proof } from "../queue/attempt.ts";
-import { defineRunOperation, defineRunStream, type RunContext } from "../queue/operation.ts";
+import {
+  defineRunOperation,
+  defineRunStream,
+  mustShow,
+  type RunContext,
+} from "../queue/operation.ts";
 import {
   anyState,
   counts,
@@ -184,8 +189,7 @@ export const show = defineRunOperation({
   }),
   async run(context, { id }) {
     const { store } = context;
-    const view = await store.show(id);
-    if (view === null) throw noSuchTask(id);
+    const view = await mustShow(store, id);
     const ledger: Record<string, unknown>[] = [];
     const created = view.task?.created_at;
     const since = typeof created === "string" ? created.slice(0, 10) : undefined;
@@ -200,10 +204,6 @@ export const show = defineRunOperation({
     return { ...rest, state, task, ledger, proof, unproven, landing };
   },
 });
-
-function noSuchTask(id: string): VivError {
-  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
-}
 
 interface Node {
   id: string;
@@ -235,9 +235,7 @@ export const tree = defineRunOperation({
   output: z.object({ families: z.array(node), more: z.number() }),
   async run({ store }, { id, limit = 500 }) {
     const { parentOf, typeOf, childrenOf } = await readFamilies(store);
-    if (id !== undefined && !typeOf.has(id) && (await store.show(id)) === null) {
-      throw noSuchTask(id);
-    }
+    if (id !== undefined && !typeOf.has(id)) await mustShow(store, id);
     const members = id === undefined ? [...childrenOf.keys()] : [id];
     const roots = new Set(members.map((one) => eldest(one, parentOf)));
     const landings = await landingsIn(store);
@@ -353,18 +351,17 @@ export const status = defineRunOperation({
 async function workspacesNow(context: RunContext) {
   const { config } = context.here;
   if (config === undefined) return {};
-  const { hasWorkspaces, limitsSection, routesSection } = await import("../work/config-route.ts");
+  const { hasWorkspaces, limitsSection } = await import("../work/config-route.ts");
   if (!hasWorkspaces(config)) return {};
-  const routes = config.section(routesSection);
   const { heldBackIn } = await import("../work/held-back.ts");
   const use = await context.use(workspaceUsePort);
   const held = heldBackIn(config, context.now, async () => use);
   await held?.refresh();
-  const reasons = [...routes.keys()].map((type) => held?.of(type)?.text).filter((one) => one);
+  const reasons = new Set([...(held?.all.values() ?? [])].map(({ text }) => text));
   const limit = config.section(limitsSection).workspaceBytes;
   return {
     workspaces: { bytes: use.space().used, limit },
-    held_workspaces: reasons.length > 0 ? [...new Set(reasons as string[])] : undefined,
+    held_workspaces: reasons.size > 0 ? [...reasons] : undefined,
   };
 }
 

@@ -3,7 +3,6 @@ import { describe, expect, test } from "vitest";
 import { holds } from "../../test/support/property.ts";
 import { isName } from "../base/names.ts";
 import {
-  claimName,
   foodId,
   idOfDone,
   idOfFood,
@@ -112,7 +111,7 @@ test("a claim's name gives back its worker and food", () => {
   holds(
     fc.property(names, names, (worker, id) => {
       fc.pre(whyNotSnake(worker) === null && whyNotFoodId(id) === null);
-      expect(splitClaimName(claimName(worker, id))).toEqual({ worker, id });
+      expect(splitClaimName(`${worker}.${id}.md`)).toEqual({ worker, id });
       expect(idOfFood(`${id}.md`)).toBe(id);
       expect(idOfDone(`${id}.md`)).toBe(id);
       expect(idOfDone(resultName(id))).toBeNull();

@@ -56,10 +56,6 @@ export function foodId(number: number, slug: string): string {
   return tail === "" ? head : `${head}-${tail}`;
 }
 
-export function claimName(worker: string, id: string): string {
-  return `${worker}.${id}.md`;
-}
-
 /** The parts of a name in claimed/: at the first `.food-`, else at the first dot. */
 export function splitClaimName(name: string): { worker: string; id: string } | null {
   const stem = stemOf(name);

@@ -1,5 +1,5 @@
 import { errno, machineErrorOf } from "../base/errno.ts";
-import { isVivError, VivError } from "../base/errors.ts";
+import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
 
 /**
@@ -54,7 +54,7 @@ export class MachineRetry {
     const signal = over ? AbortSignal.any([leaving, over]) : leaving;
     return this.#until(act, holds, signal, Number.POSITIVE_INFINITY).catch((error) => {
       if (!leaving.aborted || !holds(error)) throw error;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       const code = machineErrorOf(error) ?? "DISK_FAULT";
       throw new Unrecorded(code, message, {}, { cause: error });
     });

@@ -6,7 +6,8 @@ import {
   definePort,
   type Stream,
 } from "../operation/operation.ts";
-import type { Store } from "./store.ts";
+import type { Store, TaskView } from "./store.ts";
+import { noSuchTask } from "./task.ts";
 
 /** The run of an operation, opened with its `access`. */
 export const storePort = definePort<Store>("store");
@@ -47,4 +48,11 @@ export function defineRunStream<
 
 async function onRun(context: Context): Promise<RunContext> {
   return { ...context, store: await context.use(storePort) };
+}
+
+/** Throws TASK_NOT_FOUND. */
+export async function mustShow(store: Pick<Store, "show">, id: string): Promise<TaskView> {
+  const view = await store.show(id);
+  if (view === null) throw noSuchTask(id);
+  return view;
 }

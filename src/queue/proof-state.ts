@@ -25,19 +25,15 @@ export function whyUnproven(
 ): string | null {
   if (typeof doneWhen !== "string") return null;
   const last = history.at(-1);
-  if (last !== undefined && isAttempt(last) && last.proof === "passed") return null;
-  const attempts = history.filter(isAttempt).length;
-  const attempt = last !== undefined && isAttempt(last) ? last.attempt : attempts + 1;
+  const ended = last !== undefined && isAttempt(last) ? last : undefined;
+  if (ended?.proof === "passed") return null;
+  const attempt = ended?.attempt ?? history.filter(isAttempt).length + 1;
   if (proof === null) return NO_PROOF;
   if (proof.attempt !== attempt) {
     return `the last proof is of attempt ${proof.attempt}, and this is attempt ${attempt}`;
   }
-  if (proof.exit === 0) return recordedReason(last) ?? NOT_RECORDED;
+  if (proof.exit === 0) return ended?.unproven ?? NOT_RECORDED;
   return proof.timed_out ? "its proof ran out of time" : `its proof failed (exit ${proof.exit})`;
-}
-
-function recordedReason(last: HistoryRecord | undefined): string | undefined {
-  return last !== undefined && isAttempt(last) ? last.unproven : undefined;
 }
 
 /** Of an approval. */

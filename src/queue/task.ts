@@ -74,3 +74,7 @@ export function parseTask(text: string, id: string): Task {
   }
   return task;
 }
+
+export function noSuchTask(id: string): VivError {
+  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
+}

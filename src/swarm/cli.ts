@@ -1,4 +1,4 @@
-import { isVivError } from "../base/errors.ts";
+import { isVivError, messageOf } from "../base/errors.ts";
 import {
   type Command,
   helpOf,
@@ -151,12 +151,12 @@ export async function runSwarmCli(args: readonly string[], context: Context): Pr
 }
 
 /** Advice that names a flag or command of `viv` is put into swarm-cli's terms. */
-function messageOf(error: unknown): string {
+function _messageOf(error: unknown): string {
   if (isVivError(error, "TASK_EXISTS") && error.details.state !== "gone") {
     const { id, state, worker, other } = error.details;
     const where = `${state}${worker ? ` by ${worker}` : ""}`;
     const how = other ? ` with another ${other}` : "";
     return `task ${id} is there already (${where})${how}; choose another id`;
   }
-  return error instanceof Error ? error.message : String(error);
+  return _messageOf(error);
 }

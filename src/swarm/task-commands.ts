@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { isVivError } from "../base/errors.ts";
+import { isVivError, messageOf } from "../base/errors.ts";
 import { assertName } from "../base/names.ts";
 import { plural } from "../base/text.ts";
 import { claimIn, tokenIn } from "../queue/claim-mark.ts";
@@ -109,7 +109,7 @@ async function endClaim(values: Values, store: Store, context: Context): Promise
     if (isDone) await store.flushStatus();
   } catch (error) {
     // The task has moved, and status.json follows later: no failure.
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     warn(context, [`completed_tasks was not brought up to date (${why})`]);
   }
 }

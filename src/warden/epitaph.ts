@@ -1,5 +1,5 @@
 import { formatTook } from "../base/duration.ts";
-import { fenceFor, longestBackticks } from "../base/text.ts";
+import { codeSpan, fenceFor } from "../base/text.ts";
 import type { Attempt, ProcessEnd, Receipt, SeenProcess, Verdict } from "./dance.ts";
 import { EARLIER_POOL } from "./seed-dance.ts";
 import { oneLine } from "./warrant.ts";
@@ -131,12 +131,8 @@ function sentence(text: string): string {
   return clean === "" ? "No reason is known." : `${clean}${/[.!?]$/.test(clean) ? "" : "."}`;
 }
 
-/** A code span that its text cannot end. */
 function code(text: string): string {
-  const clean = oneLine(text) || " ";
-  const fence = "`".repeat(longestBackticks(clean) + 1);
-  const isEdgy = clean.startsWith("`") || clean.endsWith("`");
-  return isEdgy ? `${fence} ${clean} ${fence}` : `${fence}${clean}${fence}`;
+  return codeSpan(oneLine(text) || " ");
 }
 
 function fenced(lines: readonly string[]): string {

@@ -1,6 +1,6 @@
 import { basename, resolve } from "node:path";
 import { parseDuration } from "../base/duration.ts";
-import { isVivError, VivError } from "../base/errors.ts";
+import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { canonicalJson, isRecord, parseExactly } from "../base/json.ts";
 import type { Config } from "../base/section.ts";
@@ -21,7 +21,7 @@ import { isHandedIn } from "../queue/proof-state.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import { priorityOf, type Task } from "../queue/task.ts";
 import type { Route } from "./config-route.ts";
-import { type AttemptEnd, Ending, reportOf, said, sentence } from "./ending.ts";
+import { type AttemptEnd, Ending, reportOf, said } from "./ending.ts";
 import type { WorkerHost } from "./host.ts";
 import { attemptWithModel } from "./model-attempt.ts";
 import { type AttemptContext, atHome, type Place, placeFor } from "./place.ts";
@@ -152,7 +152,7 @@ export class Attempt {
     try {
       release = await this.#retry.briefly(() => this.#settings.slot?.(request));
     } catch (error) {
-      return this.#notBegun(sentence(error));
+      return this.#notBegun(messageOf(error));
     }
     try {
       return await this.#inPlace((place) => this.#model(place, engine, release));
@@ -194,7 +194,7 @@ export class Attempt {
     if (isVivError(error, "CLAIM_LOST")) return { kind: "lost" };
     // Not recorded as a failure: the work has not failed.
     if (error instanceof Unrecorded) throw "outcome" in error.details ? error : unwritten(error);
-    const note = sentence(error);
+    const note = messageOf(error);
     if (!isMachineError(error)) return this.#ending.failed({ outcome: "failed", note });
     return this.#notBegun(note);
   }
@@ -246,7 +246,7 @@ export class Attempt {
       this.#head = this.#artifacts.beginLog?.({ id: this.#id, attempt, worker });
     } catch (cause) {
       // No fault of the task.
-      throw new VivError("READ_ONLY", `no log can be kept: ${sentence(cause)}`, {}, { cause });
+      throw new VivError("READ_ONLY", `no log can be kept: ${messageOf(cause)}`, {}, { cause });
     }
   }
 

@@ -1,6 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { formatTook } from "../base/duration.ts";
-import { isVivError } from "../base/errors.ts";
+import { isVivError, messageOf } from "../base/errors.ts";
 import { failedLine } from "../base/failed-line.ts";
 import { fingerprint } from "../base/fingerprint.ts";
 import { idWord } from "../base/names.ts";
@@ -64,7 +64,7 @@ export class Ending {
     try {
       await retry.untilDone(() => artifacts.keepEvidence(id, what, log));
     } catch (error) {
-      report.note = `${note} (its evidence could not be kept: ${sentence(error)})`;
+      report.note = `${note} (its evidence could not be kept: ${messageOf(error)})`;
     }
   }
 
@@ -120,8 +120,4 @@ function describe({ exit, signal, error, cause, limitMs }: Finished): string {
 export function said(how: string, finished: Finished): string {
   const line = failedLine(finished.tail);
   return (line === undefined ? how : `${how}: ${line}`).slice(0, 500);
-}
-
-export function sentence(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
 }

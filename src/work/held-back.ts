@@ -82,7 +82,7 @@ export class HeldBack {
   async refresh(): Promise<void> {
     const { now, limits, routes } = this.#options;
     const at = now();
-    if (this.isAny && at - this.#readAt < VALID_MS && at >= this.#readAt) return;
+    if (this.#held.size > 0 && at - this.#readAt < VALID_MS && at >= this.#readAt) return;
     const use = await this.#options.use();
     if (this.#readAt === Number.NEGATIVE_INFINITY && limits.workspaceBytes !== undefined) {
       void use.measureMissing().catch(() => {}); // what is not measured counts for nothing
@@ -103,8 +103,9 @@ export class HeldBack {
     this.#held = held;
   }
 
-  get isAny(): boolean {
-    return this.#held.size > 0;
+  /** By the types of the routes. */
+  get all(): ReadonlyMap<string, HeldType> {
+    return this.#held;
   }
 
   /** Null as a type: all that have no route of their own. */

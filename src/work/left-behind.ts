@@ -23,7 +23,7 @@ export async function leftBehind(
   { types, spaces, reload }: Holds,
 ): Promise<LeftBehind | null> {
   await spaces?.refresh();
-  if (!spaces?.isAny && !reload?.isAny) return null;
+  if (!spaces?.all.size && !reload?.isAny) return null;
   const reasons = new Set<string>();
   let tasks = 0;
   const wanted = { states: ["pending", "waiting"] as const, types: types ?? undefined };

@@ -1,9 +1,9 @@
 import { resolve } from "node:path";
-import { isVivError } from "../base/errors.ts";
+import { isVivError, messageOf } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
 import { isMachineError, isTransient, Unrecorded } from "../platform/machine-retry.ts";
 import { needsAnything } from "./config-needs.ts";
-import { type AttemptEnd, type Ending, reportOf, sentence } from "./ending.ts";
+import { type AttemptEnd, type Ending, reportOf } from "./ending.ts";
 import type { AttemptContext, Place } from "./place.ts";
 import type { Runner } from "./runner.ts";
 import { type Prepared, type PrepareRequest, SETUP_TIMEOUT_MS } from "./workspaces/prepare.ts";
@@ -72,7 +72,7 @@ export async function makeReady(
   } catch (error) {
     const isOurs = isMachineError(error) || error instanceof Unrecorded;
     if (isOurs || isVivError(error, "CLAIM_LOST")) throw error;
-    prepared = { kind: "failed", note: sentence(error) };
+    prepared = { kind: "failed", note: messageOf(error) };
   }
   const use = await host.workspaceUse();
   if (prepared.kind === "ready") {

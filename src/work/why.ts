@@ -8,6 +8,7 @@ import { chokesIn, describeChoke, isNoWorkerLeft, mayTry, takes } from "../queue
 import { pauseLine } from "../queue/pause-line.ts";
 import { wordOf } from "../queue/states.ts";
 import type { DependencyFact, Pause, Store, TaskView, WorkerView } from "../queue/store.ts";
+import { noSuchTask } from "../queue/task.ts";
 import type { HeldType } from "./held-back.ts";
 import { holdIn } from "./remark.ts";
 
@@ -138,7 +139,7 @@ async function notFound(store: Store, id: string): Promise<VivError> {
     const message = `${id} was enqueued, but its file is in no state any more; it was moved away: viv doctor`;
     return new VivError("TASK_NOT_FOUND", message, { id });
   }
-  return new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, { id });
+  return noSuchTask(id);
 }
 
 async function lastNote(store: Store, view: TaskView): Promise<string | undefined> {

@@ -3,12 +3,17 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
 import { openRun } from "../../src/main.ts";
-import { openPullRequest } from "../../src/merge/forge/open.ts";
 import { readForgeRecord } from "../../src/merge/forge/record.ts";
 import { readLanding } from "../../src/merge/landing.ts";
 import { environment, VIV } from "../cli/support.ts";
 import { Faults } from "../support/faults.ts";
-import { git, newForge, runWith, type StandIn } from "../support/forge/new-forge.ts";
+import {
+  git,
+  newForge,
+  openPullRequest,
+  runWith,
+  type StandIn,
+} from "../support/forge/new-forge.ts";
 
 /**
  * `viv pr` and `viv sync`, killed at each of their steps: before and after every question to the forge,

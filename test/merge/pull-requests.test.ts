@@ -5,13 +5,20 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { parseConfig } from "../../src/app/config.ts";
 import type { ForgeHost } from "../../src/merge/forge/forge.ts";
-import { type ForgeContext, openPullRequest } from "../../src/merge/forge/open.ts";
+import type { ForgeContext } from "../../src/merge/forge/open.ts";
 import { readForgeRecord } from "../../src/merge/forge/record.ts";
 import { readRemote } from "../../src/merge/forge/remote.ts";
 import { readLanding } from "../../src/merge/landing.ts";
 import { askProgram } from "../../src/platform/processes/ask-program.ts";
 import type { Store } from "../../src/queue/store.ts";
-import { commitFile, git, newForge, runWith, type StandIn } from "../support/forge/new-forge.ts";
+import {
+  commitFile,
+  git,
+  newForge,
+  openPullRequest,
+  runWith,
+  type StandIn,
+} from "../support/forge/new-forge.ts";
 
 /** `viv pr` with a forge that keeps state, and a bare repository as its remote. */
 

@@ -6,11 +6,16 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { forgeHost } from "../../src/app/forge-host.ts";
 import { FORGES, type ForgeName } from "../../src/merge/forge/forge.ts";
 import { importIssues } from "../../src/merge/forge/import.ts";
-import { openPullRequest } from "../../src/merge/forge/open.ts";
 import { syncPullRequests } from "../../src/merge/forge/sync.ts";
 import { findProgram } from "../../src/platform/processes/programs.ts";
 import { github, gitlab } from "../support/forge/answers.mjs";
-import { git, newForge, runWith, type StandIn } from "../support/forge/new-forge.ts";
+import {
+  git,
+  newForge,
+  openPullRequest,
+  runWith,
+  type StandIn,
+} from "../support/forge/new-forge.ts";
 
 /**
  * The real gh and glab, where they are installed (`npm test` installs gh on Debian; glab is in Debian 13),

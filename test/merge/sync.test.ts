@@ -3,7 +3,6 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { parseConfig } from "../../src/app/config.ts";
 import { importIssues } from "../../src/merge/forge/import.ts";
-import { openPullRequest } from "../../src/merge/forge/open.ts";
 import { readForgeRecord, writeForgeRecord } from "../../src/merge/forge/record.ts";
 import { type SyncContext, syncPullRequests } from "../../src/merge/forge/sync.ts";
 import { type Landing, readLanding, writeLanding } from "../../src/merge/landing.ts";
@@ -13,6 +12,7 @@ import {
   doneTask,
   git,
   newForge,
+  openPullRequest,
   runWith,
   type StandIn,
 } from "../support/forge/new-forge.ts";

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import * as z from "zod/mini";
 import { isVivError } from "../../base/errors.ts";
 import type { Config } from "../../base/section.ts";
 import { enginesSection } from "../../engines/config-engine.ts";
@@ -10,16 +11,17 @@ import type { RouteHost } from "../../work/host.ts";
 import { parseConfig } from "../config.ts";
 
 /** Something to change, with its place. */
-export interface Finding {
+export const finding = z.object({
   /**
    * A mistake: no command works with the file. A warning: it is read, but a worker would not start, or a
    * part of it is of no use.
    */
-  severity: "mistake" | "warning";
+  severity: z.enum(["mistake", "warning"]),
   /** Null: of the whole file. */
-  line: number | null;
-  message: string;
-}
+  line: z.nullable(z.number()),
+  message: z.string(),
+});
+export type Finding = z.output<typeof finding>;
 
 export interface CheckedConfig {
   findings: Finding[];

@@ -5,7 +5,14 @@ import { suggest } from "../../base/names.ts";
 import { text } from "../../operation/fields.ts";
 import { defineOperation, definePort, type Here, runPlacePort } from "../../operation/operation.ts";
 import { routeHostPort } from "../../work/host.ts";
-import { type CheckedConfig, checkConfig, type Finding, mistakesIn, warning } from "./check.ts";
+import {
+  type CheckedConfig,
+  checkConfig,
+  type Finding,
+  finding,
+  mistakesIn,
+  warning,
+} from "./check.ts";
 import { knownKeys } from "./known-keys.ts";
 import { type Setting, settingsIn } from "./show.ts";
 
@@ -19,12 +26,6 @@ export interface ConfigFiles {
 }
 
 export const configFilesPort = definePort<ConfigFiles>("config files");
-
-const finding = z.object({
-  severity: z.enum(["mistake", "warning"]),
-  line: z.nullable(z.number()),
-  message: z.string(),
-});
 
 export const configCheck = defineOperation({
   name: "config check",
@@ -46,18 +47,13 @@ export const configCheck = defineOperation({
       ({ path, from }) => (from === file ? files.typesIn(path) : null),
       () => null, // mistakes in the file are in `checked`
     );
-    const unrouted = checked.routes ? [...(types ?? [])] : [];
-    const findings = [
-      ...checked.findings,
-      ...unrouted.filter((type) => !isRouted(checked, type)).map(waiting),
-    ];
+    const { routes } = checked;
+    const hasAll = routes === undefined || routes.has("default");
+    const unrouted = hasAll ? [] : [...(types ?? [])].filter((type) => !routes.has(type));
+    const findings = [...checked.findings, ...unrouted.map(waiting)];
     return { file, valid: findings.every(({ severity }) => severity === "warning"), findings };
   },
 });
-
-function isRouted({ routes }: CheckedConfig, type: string): boolean {
-  return routes?.has(type) === true || routes?.has("default") === true;
-}
 
 function waiting(type: string): Finding {
   return warning(

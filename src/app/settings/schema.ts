@@ -23,8 +23,8 @@ export interface Schema {
 }
 
 /** The schema of viv.toml, for editors. It is made of what the sections read. */
-export function configSchema(keys: KnownKeys = knownKeys()): Schema {
-  const root = tableSchema("", keys);
+export function configSchema(): Schema {
+  const root = tableSchema("", knownKeys());
   return { $schema: "http://json-schema.org/draft-07/schema#", title: "viv.toml", ...root };
 }
 

@@ -1,4 +1,14 @@
-import { FIELD, jsonl, proof, setUp, type Template, toml, when, worker } from "./template.ts";
+import {
+  FIELD,
+  jsonl,
+  proof,
+  script,
+  setUp,
+  type Template,
+  toml,
+  when,
+  worker,
+} from "./template.ts";
 
 const STEPS = ["plan", "implement", "check"] as const;
 type Step = (typeof STEPS)[number];
@@ -50,7 +60,7 @@ export const chain: Template = (found) => {
         ]),
       },
       ...STEPS.map((step) => ({ path: `viv/${step}.md`, text: PROMPTS[step] })),
-      ...(found.agent === null ? [{ path: "viv/step.sh", isProgram: true, text: SCRIPT }] : []),
+      ...script(found, "viv/step.sh", SCRIPT),
       {
         path: "viv/tasks.jsonl",
         text: jsonl(
@@ -93,8 +103,7 @@ line "Verdict: good", or "Verdict: bad" and why.
 `,
 };
 
-const SCRIPT = `#!/bin/sh
-# Does every step until an agent takes its place.
+const SCRIPT = `# Does every step until an agent takes its place.
 set -eu
 ${FIELD}
 case $(field task_type) in

@@ -1,4 +1,4 @@
-import { FIELD, jsonl, proof, setUp, type Template, toml, when, worker } from "./template.ts";
+import { FIELD, jsonl, proof, script, setUp, type Template, toml, worker } from "./template.ts";
 
 /** Agents on this repository: a worktree for each task, proof by its tests. */
 export const fleet: Template = (found) => ({
@@ -25,13 +25,10 @@ export const fleet: Template = (found) => ({
         "[limits]",
         ["review = 10", "claim nothing while this many tasks wait for you"],
         "",
-        ...when(
-          found.knows("merge.into"),
-          "[merge]",
-          ['strategy = "merge"', "or squash, rebase"],
-          ["auto = false", "true: viv work merges what is done and proven again"],
-          "",
-        ),
+        "[merge]",
+        ['strategy = "merge"', "or squash, rebase"],
+        ["auto = false", "true: viv work merges what is done and proven again"],
+        "",
         ["# [budget]", "of all tasks together"],
         ["# day = { usd = 20.00 }"],
       ]),
@@ -47,21 +44,16 @@ Change what it needs and nothing else. It counts when the proof passes: ${found.
 {{evidence}}
 `,
     },
-    ...(found.agent === null
-      ? [
-          {
-            path: "viv/handle.sh",
-            isProgram: true,
-            text: `#!/bin/sh
-# Does every task until an agent takes its place. It runs in the task's worktree; what it changes is
+    ...script(
+      found,
+      "viv/handle.sh",
+      `# Does every task until an agent takes its place. It runs in the task's worktree; what it changes is
 # committed on the task's branch when the proof passes.
 set -eu
 ${FIELD}
 echo "- $VIV_TASK_ID: $(field goal)" >>NOTES.md
 `,
-          },
-        ]
-      : []),
+    ),
     {
       path: "viv/tasks.jsonl",
       text: jsonl({
@@ -75,8 +67,8 @@ echo "- $VIV_TASK_ID: $(field goal)" >>NOTES.md
     "viv enqueue --jsonl viv/tasks.jsonl",
     "viv work --concurrency 3 --drain",
     "viv ls",
-    ...(found.has("report") ? ["viv report"] : []),
-    ...(found.has("diff") ? ["viv diff t.1"] : ["git show --stat --format=%s viv/t.1@fleet"]),
-    ...(found.has("merge") ? ["viv merge t.1"] : []),
+    "viv report",
+    "viv diff t.1",
+    "viv merge t.1",
   ],
 });

@@ -1,12 +1,26 @@
 import { existsSync, readFileSync, statSync } from "node:fs";
 import { join, relative } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { Env } from "../../operation/operation.ts";
 import { askGit, checkoutAbove } from "../../platform/git/git.ts";
 import { findProgram } from "../../platform/processes/programs.ts";
+import type { TemplateHost } from "./operations.ts";
 import { AGENT_NAMES, type AgentName, type Found } from "./template.ts";
 import { findTestCommand } from "./test-command.ts";
+import { begunIn, writePlan } from "./write-plan.ts";
 
-type Env = Readonly<Record<string, string | undefined>>;
+/** Templates in this folder. */
+export function templateHost(cwd: string, env: Env): TemplateHost {
+  return {
+    lookAround: async (viv) => ({
+      ...(await lookAround(cwd, env)),
+      schema: schemaFor(cwd, viv),
+      unknownViv: findProgram("viv", env.PATH) === null ? viv : null,
+    }),
+    begun: () => begunIn(cwd),
+    write: (plan) => writePlan(cwd, plan),
+  };
+}
 
 /** What there is in this folder and on this machine. */
 export async function lookAround(
@@ -67,7 +81,7 @@ function readIfFile(path: string): string | null {
 }
 
 /** For the first line of a viv.toml: a path where the package is installed below, else an address. */
-export function schemaFor(cwd: string, viv: string): string {
+function schemaFor(cwd: string, viv: string): string {
   const installed = "node_modules/vivarium/dist/viv.schema.json";
   if (existsSync(join(cwd, installed))) return `./${installed}`;
   return pathToFileURL(join(viv, "../viv.schema.json")).href;

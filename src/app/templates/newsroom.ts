@@ -1,5 +1,5 @@
 import { quoted } from "../../base/text.ts";
-import type { Template } from "./template.ts";
+import { script, type Template } from "./template.ts";
 
 /** A member: its name, the state it takes stories in, and its work. */
 const MEMBERS = [
@@ -42,13 +42,10 @@ ${found.agent === null ? `:COMMAND:  viv/member.sh ${state}` : `:ENGINE:   ${fou
 4. viv board advance SLUG --note "what you did, in one line"
 `,
     })),
-    ...(found.agent === null
-      ? [
-          {
-            path: "viv/member.sh",
-            isProgram: true,
-            text: `#!/bin/sh
-# A member until an agent takes its place: claims the next story in state $1 and hands it on.
+    ...script(
+      found,
+      "viv/member.sh",
+      `# A member until an agent takes its place: claims the next story in state $1 and hands it on.
 set -eu
 next=$(viv board next --state "$1")
 story=\${next%% *}
@@ -56,9 +53,7 @@ story=\${next%% *}
 viv board claim "$story"
 viv board advance "$story" --note "done by a script"
 `,
-          },
-        ]
-      : []),
+    ),
   ],
   ignore: [".crew"],
   next: [

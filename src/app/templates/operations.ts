@@ -7,7 +7,7 @@ import { chain } from "./chain.ts";
 import { fleet } from "./fleet.ts";
 import { newsroom } from "./newsroom.ts";
 import { pit } from "./pit.ts";
-import { AGENT_NAMES, type AgentName, type Found, type Plan, type Template } from "./template.ts";
+import { AGENT_NAMES, type AgentName, type Begun, type Found, type Template } from "./template.ts";
 import { triage } from "./triage.ts";
 
 const TEMPLATES: Readonly<Record<TemplateName, Template>> = { fleet, chain, pit, newsroom, triage };
@@ -17,8 +17,6 @@ export type TemplateName = (typeof TEMPLATE_NAMES)[number];
 /** No agent: a script does the work. */
 export const SCRIPT = "script";
 export const ENGINE_CHOICES = [...AGENT_NAMES, SCRIPT] as const;
-
-type Begun = Plan & { template: string };
 
 export interface TemplateHost {
   /** What there is in this folder and on this machine; `viv`: the program's path. */
@@ -75,7 +73,8 @@ export const initTemplate = defineOperation({
   },
 });
 
-function agentFor(
+/** Null: a script. */
+export function agentFor(
   given: (typeof ENGINE_CHOICES)[number] | undefined,
   agents: Found["agents"],
 ): AgentName | null {

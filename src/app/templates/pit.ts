@@ -1,4 +1,4 @@
-import { FIELD, type Template, toml, worker } from "./template.ts";
+import { FIELD, script, type Template, toml, worker } from "./template.ts";
 
 /** A snake pit: food in a folder, snakes that devour it, and viv up that keeps them alive. */
 export const pit: Template = (found) => ({
@@ -44,13 +44,10 @@ whose path is in the variable VIV_RESULT.
 {{evidence}}
 `,
     },
-    ...(found.agent === null
-      ? [
-          {
-            path: "viv/snake.sh",
-            isProgram: true,
-            text: `#!/bin/sh
-# A snake until an agent takes its place: it knows food like "Write WORD to FILE".
+    ...script(
+      found,
+      "viv/snake.sh",
+      `# A snake until an agent takes its place: it knows food like "Write WORD to FILE".
 set -eu
 ${FIELD}
 set -- $(field task)
@@ -58,9 +55,7 @@ set -- $(field task)
 echo "$2" >"$4"
 echo "wrote $2 to $4" >"$VIV_RESULT"
 `,
-          },
-        ]
-      : []),
+    ),
   ],
   ignore: ["pit"],
   next: [

@@ -17,10 +17,6 @@ export interface Found {
   schema: string;
   /** Our program, if what is started here would not find it as `viv`; else null. */
   unknownViv: string | null;
-  /** Does the parser know this key of viv.toml? */
-  knows(key: string): boolean;
-  /** Is there a command of this name? */
-  has(command: string): boolean;
 }
 
 export const AGENT_NAMES = ["claude", "codex", "gemini", "opencode"] as const;
@@ -40,6 +36,9 @@ export interface Plan {
   next: readonly string[];
 }
 
+/** A plan that is written down, with the name of its template. */
+export type Begun = Plan & { template: string };
+
 export type Template = (found: Found) => Plan;
 
 /** Lines of a viv.toml: a key, its value and what it is for; null: left out. */
@@ -54,6 +53,11 @@ export function toml(found: Found, lines: readonly Line[]): string {
     return [comment === undefined ? setting : `${setting.padEnd(34)} # ${comment}`];
   });
   return `#:schema ${found.schema}\n${text.join("\n")}\n`;
+}
+
+/** The program that does the work where no agent is chosen. */
+export function script({ agent }: Found, path: string, text: string): TemplateFile[] {
+  return agent === null ? [{ path, isProgram: true, text: `#!/bin/sh\n${text}` }] : [];
 }
 
 /** The first lines of a route: an agent with its prompt, or a script. */
@@ -97,10 +101,10 @@ export function proof({ test }: Found): Line {
   return [`done_when = '${changed}'`, "only proves a change: put your tests here"];
 }
 
-/** What a fresh worktree needs, where the parser knows it. */
-export function setUp({ setup, env, knows }: Found): Line[] {
+/** What a fresh worktree needs. */
+export function setUp({ setup, env }: Found): Line[] {
   return [
-    ...when(setup !== null && knows("handlers.*.setup"), [
+    ...when(setup !== null, [
       `setup = ${JSON.stringify(setup)}`,
       "in each new worktree, before the handler",
     ]),

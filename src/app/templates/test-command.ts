@@ -1,4 +1,4 @@
-import { isRecord } from "../../base/json.ts";
+import { isRecord, parseRecord } from "../../base/json.ts";
 
 /** The command that tests a repository, and what says so. */
 export interface TestCommand {
@@ -86,12 +86,8 @@ function ofComposer(read: ReadTop): TestCommand | null {
 }
 
 function tableIn(text: string | null, key: string): Record<string, unknown> {
-  try {
-    const table = (JSON.parse(text ?? "{}") as Record<string, unknown>)[key];
-    return isRecord(table) ? table : {};
-  } catch {
-    return {}; // not JSON: no tests are found in it
-  }
+  const table = parseRecord(text)?.[key];
+  return isRecord(table) ? table : {};
 }
 
 function ofTarget(

@@ -1,4 +1,4 @@
-import { FIELD, jsonl, type Template, toml, when, worker } from "./template.ts";
+import { FIELD, jsonl, script, type Template, toml, when, worker } from "./template.ts";
 
 /** A queue of issues: a cheap model sorts and answers, a dear one gets what is not proven. */
 export const triage: Template = (found) => ({
@@ -39,13 +39,10 @@ what is asked for, what is missing, and the first step.
 {{evidence}}
 `,
     },
-    ...(found.agent === null
-      ? [
-          {
-            path: "viv/issue.sh",
-            isProgram: true,
-            text: `#!/bin/sh
-# Sorts issues by their words until an agent takes its place.
+    ...script(
+      found,
+      "viv/issue.sh",
+      `# Sorts issues by their words until an agent takes its place.
 set -eu
 ${FIELD}
 case $(field title) in
@@ -55,9 +52,7 @@ case $(field title) in
 esac
 printf 'Class: %s\\n' "$class" >"$VIV_ARTIFACT_PATH"
 `,
-          },
-        ]
-      : []),
+    ),
     {
       path: "viv/issues.jsonl",
       text: jsonl(
@@ -75,7 +70,7 @@ printf 'Class: %s\\n' "$class" >"$VIV_ARTIFACT_PATH"
   ignore: [".viv"],
   next: [
     "viv enqueue --jsonl viv/issues.jsonl",
-    ...(found.has("import") ? ["# issues of a forge: viv import --from gh --label agent"] : []),
+    "# issues of a forge: viv import --from gh --label agent",
     "viv work --concurrency 2 --drain",
     "viv ls",
     "head .viv/triage/artifacts/issue.*.md",

@@ -1,11 +1,11 @@
 import { existsSync, lstatSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { VivError } from "../../base/errors.ts";
-import { isRecord } from "../../base/json.ts";
+import { parseRecord } from "../../base/json.ts";
 import { createFileSynced, createIfAbsentUnsynced } from "../../platform/files/atomic-write.ts";
 import { readTrusted } from "../../platform/files/owned.ts";
 import { excludeFromGit } from "../../platform/git/exclude.ts";
-import type { Plan, TemplateFile } from "./template.ts";
+import type { Begun, TemplateFile } from "./template.ts";
 
 /**
  * Files are created, never replaced. The plan is written down first and removed last, so that a second
@@ -13,26 +13,14 @@ import type { Plan, TemplateFile } from "./template.ts";
  */
 const JOURNAL = ".viv-init.json";
 
-interface Begun extends Plan {
-  template: string;
-}
-
 /** What a killed call has left to do here; null: nothing. */
 export function begunIn(folder: string): Begun | null {
   const path = join(folder, JOURNAL);
   if (!existsSync(path)) return null;
-  const begun: unknown = parse(readTrusted(path));
-  if (isRecord(begun) && Array.isArray(begun.files)) return begun as unknown as Begun;
+  const begun = parseRecord(readTrusted(path));
+  if (Array.isArray(begun?.files)) return begun as unknown as Begun;
   const message = `${path} is no plan of viv init; remove it, and try again.`;
   throw new VivError("INVALID", message);
-}
-
-function parse(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null;
-  }
 }
 
 export async function writePlan(folder: string, plan: Begun): Promise<void> {

@@ -1,5 +1,6 @@
 import { mkdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { messageOf } from "../../base/errors.ts";
 import { assertName, isName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
 import { withFileLock } from "../../platform/files/file-lock.ts";
@@ -72,7 +73,7 @@ function readFile(path: string, account: string): AccountState {
     const text = readSmallOrThrow(path, MAX_BYTES);
     return text === null ? openAccount(account) : parseAccount(text, account);
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const trouble = `${path} cannot be used (${why}), so it counts as open; to write it anew: viv accounts open ${account}`;
     return openAccount(account, { trouble });
   }

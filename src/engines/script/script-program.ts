@@ -5,6 +5,7 @@ import { dirname, relative, resolve } from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseDuration } from "../../base/duration.ts";
+import { messageOf } from "../../base/errors.ts";
 import { newTaskId } from "../../base/id.ts";
 import { addTokens, type ModelUsage, NO_TOKENS } from "../costs/usage.ts";
 import type { EngineOutcome, Step } from "../engine.ts";
@@ -131,4 +132,4 @@ function outcomeOf(
   return { kind, message };
 }
 
-main().catch((error: unknown) => refuse(error instanceof Error ? error.message : String(error)));
+main().catch((error: unknown) => refuse(messageOf(error)));

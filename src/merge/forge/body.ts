@@ -2,7 +2,7 @@ import { formatUsd } from "../../base/amount.ts";
 import { formatTook } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
-import { counted, longestBackticks } from "../../base/text.ts";
+import { codeSpan, counted } from "../../base/text.ts";
 import { dollarsOf, LedgerTotals } from "../../engines/costs/ledger-totals.ts";
 import { totalTokens } from "../../engines/costs/usage.ts";
 import type { Env } from "../../operation/operation.ts";
@@ -15,27 +15,13 @@ import { titleOf } from "../message.ts";
 import { redacted } from "./redact.ts";
 import { cleaned, oneLine } from "./text.ts";
 
-/** What a pull request says about the work: each is a `{{name}}` of the template. */
-export interface Told {
-  title: string;
-  task: string;
-  type: string;
-  run: string;
-  branch: string;
-  base: string;
-  description: string;
-  proof: string;
-  attempts: string;
-  cost: string;
-  commits: string;
-  files: string;
-  issue: string;
-}
-
 const NAMES = [
   ...(["title", "task", "type", "run", "branch", "base", "description"] as const),
   ...(["proof", "attempts", "cost", "commits", "files", "issue"] as const),
-] satisfies (keyof Told)[];
+];
+
+/** What a pull request says about the work: each is a `{{name}}` of the template. */
+export type Told = Record<(typeof NAMES)[number], string>;
 
 const DEFAULT_TEMPLATE = `{{description}}
 
@@ -165,10 +151,6 @@ async function changesIn({ repository, from, to }: Work) {
   };
 }
 
-/** A span of code that its text does not end. */
 function code(text: string): string {
-  const line = text.replace(/\s+/g, " ").trim();
-  const ticks = "`".repeat(longestBackticks(line) + 1);
-  const room = line.startsWith("`") || line.endsWith("`") ? " " : "";
-  return `${ticks}${room}${line}${room}${ticks}`;
+  return codeSpan(text.replace(/\s+/g, " ").trim());
 }

@@ -46,8 +46,7 @@ export async function landed(
   const own = { branch, head: landing.head };
   const fact = { task, commit: to, target: base, repository, ...own, via: "pr", url };
   await appendOnce(place.store, { event: "landed", ...fact }, ["commit"]);
-  const told = { target: base, to, ...(reason === undefined ? {} : { reason }) };
-  return save(place, landing, "found", told);
+  return save(place, landing, "found", { target: base, to, reason });
 }
 
 export async function closed(

@@ -67,21 +67,11 @@ export interface OpenPlan {
 }
 
 /**
- * Opens a pull request for a done task, once. Returns the landing as it is on disk: `pull_request`,
- * `landed` (it was merged before), `no_changes`, or `held` with the reason. Throws for a task that
- * has nothing to push.
+ * Opens a pull request for each of these done tasks, once. Tells the landing as it is on disk:
+ * `pull_request`, `landed` (it was merged before), `no_changes`, or `held` with the reason. Throws for a
+ * task that has nothing to push. When the forge cannot be asked for one, it is not asked for the rest:
+ * they are held.
  */
-export async function openPullRequest(
-  context: ForgeContext,
-  id: string,
-  options: OpenOptions = {},
-): Promise<Landing> {
-  return withForgeLock(context.store.folder, async () => {
-    return (await openLocked(context, id, options)).landing;
-  });
-}
-
-/** Each of them. When the forge cannot be asked for one, it is not asked for the rest: they are held. */
 export async function openPullRequests(
   context: ForgeContext,
   ids: readonly string[],
@@ -123,14 +113,14 @@ export async function openLocked(
     if (!isHeld(error) && !isVivError(error, "INVALID")) throw error;
     noteLimit(context, error);
     const command = String(error.details.command ?? `viv pr ${idWord(id)}`);
-    const landing = await heldBack(place, landingOf(work, plan), bare(error.message), command);
+    const landing = await heldBack(
+      place,
+      landingOf(work, plan),
+      error.message.replace(/\.$/, ""),
+      command,
+    );
     return { landing, obstacle: isHeld(error) && error.details.isOne !== true ? error : null };
   }
-}
-
-/** Reasons stand within a sentence. */
-function bare(message: string): string {
-  return message.replace(/\.$/, "");
 }
 
 export function noteLimit({ store }: ForgeContext, error: VivError): void {
@@ -206,7 +196,7 @@ function closing(record: ForgeRecord | null, { name, place }: Forge): string | n
 }
 
 function invalid(words: string, command?: string): VivError {
-  return new VivError("INVALID", `${words}.`, command === undefined ? {} : { command });
+  return new VivError("INVALID", `${words}.`, { command });
 }
 
 /** Commits that others pushed onto the branch are theirs: they are brought in, not overwritten. */
@@ -242,32 +232,30 @@ async function carryOut(
   if (existing?.state === "merged") return landed(place, landing, existing);
   const { repository, to } = work;
   // First: after a crash, a commit that is there must be known as ours.
-  let record = noted(store, plan, {});
+  note(store, plan, {});
   if (plan.mustPush) {
     await push(repository, { remote, branch, commit: to, over }, host.env);
   }
   const request = existing ?? (await created(plan, options));
-  record = noted(store, plan, { number: request.number, url: request.url });
   const { number, url } = request;
-  const pull_request = { url, number, forge: record.forge };
+  note(store, plan, { number, url });
+  const pull_request = { url, number, forge: plan.forge.name };
   return opened(place, { ...landing, target: existing?.base ?? base, pull_request });
 }
 
-function noted(store: Store, plan: OpenPlan, more: Partial<PullRequestRecord>): ForgeRecord {
+function note(store: Store, plan: OpenPlan, more: Partial<PullRequestRecord>): void {
   const { work, forge, remote, branch, base } = plan;
   const before = readForgeRecord(store.folder, work.id);
   const old = before?.pull_request;
   const pushed = [...(old?.pushed ?? []).filter((commit) => commit !== work.to), work.to];
   const same = { remote, branch, base, pushed, sent: old?.sent ?? [] };
-  const one: ForgeRecord = {
+  writeForgeRecord(store.folder, {
     task: work.id,
     forge: forge.name,
     ...{ host: forge.place.host, repo: forge.place.path },
     issue: issueOf(before) ?? undefined,
     pull_request: { ...old, ...same, ...more },
-  };
-  writeForgeRecord(store.folder, one);
-  return one;
+  });
 }
 
 /** Of an answer that was lost, and of a request that another process opened, the forge knows it. */

@@ -2,7 +2,7 @@ import * as z from "zod/mini";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { count, flag, list, text } from "../../operation/fields.ts";
 import { defineOperation } from "../../operation/operation.ts";
-import { defineRunOperation, type RunContext, storePort } from "../../queue/operation.ts";
+import { defineRunOperation, mustShow, type RunContext, storePort } from "../../queue/operation.ts";
 import { anyState } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
 import { LANDING_STATES, type Landing, readLanding } from "../landing.ts";
@@ -157,11 +157,7 @@ export const sync = defineRunOperation({
       import("../send-back.ts"),
     ]);
     const wanted = ids === undefined || ids.length === 0 ? null : [...new Set(ids)];
-    for (const id of wanted ?? []) {
-      if ((await store.show(id)) !== null) continue;
-      const message = `there is no task ${id} in this run; see: viv ls`;
-      throw new VivError("TASK_NOT_FOUND", message, { id });
-    }
+    for (const id of wanted ?? []) await mustShow(store, id);
     const report = await syncPullRequests({ ...forge, sendBack }, wanted);
     const tasks = [];
     for (const { id, did, landing, told, warnings, reason } of report.tasks) {

@@ -55,6 +55,5 @@ export function chooseForge(
   const host = place?.host ?? "";
   if (/(^|\.)github\b/.test(host)) return "gh";
   if (/(^|\.)gitlab\b/.test(host)) return "glab";
-  const installed = FORGES.filter(isInstalled);
-  return installed[0] ?? null;
+  return FORGES.find(isInstalled) ?? null;
 }

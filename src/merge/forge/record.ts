@@ -1,12 +1,12 @@
-import { readdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { ifThere } from "../../base/errno.ts";
 import { isListedName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
 import { mkdirSync } from "../../platform/files/beneath.ts";
 import { withFileLock } from "../../platform/files/file-lock.ts";
 import { readJsonFile } from "../../platform/files/json-file.ts";
+import { tasksIn } from "../landing.ts";
 import { FORGES, held } from "./forge.ts";
 
 /**
@@ -76,10 +76,7 @@ export function writeForgeRecord(run: string, record: ForgeRecord): void {
 
 /** Tasks that a forge has something of, in the order of their names. */
 export function tasksOnForges(run: string): string[] {
-  const names = ifThere(() => readdirSync(folderOf(run))) ?? [];
-  return names
-    .flatMap((name) => (/^[^.].*\.json$/.test(name) ? [name.slice(0, -".json".length)] : []))
-    .sort();
+  return tasksIn(folderOf(run)).sort();
 }
 
 const pause = z.object({ until: z.string(), reason: z.string() });

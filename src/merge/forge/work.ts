@@ -1,6 +1,7 @@
 import { VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
 import { git } from "../../platform/git/git.ts";
+import { mustShow } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
 import { commitOf, findRepository } from "../../work/workspaces/worktree.ts";
@@ -22,11 +23,7 @@ export interface DoneWork {
 
 /** Refuses a task that is not done, or has no branch. */
 export async function doneWork(store: Store, id: string): Promise<DoneWork> {
-  const view = await store.show(id);
-  if (view === null) {
-    const message = `there is no task ${id} in this run; see: viv ls`;
-    throw new VivError("TASK_NOT_FOUND", message, { id });
-  }
+  const view = await mustShow(store, id);
   if (view.state !== "done" || view.task === null) {
     const message = `${id} is ${view.state}; only a done task has a result. See: viv why ${idWord(id)}`;
     throw new VivError("WRONG_STATE", message, { id, state: view.state });

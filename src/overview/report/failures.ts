@@ -22,10 +22,6 @@ export interface FailedTask {
 
 export const TASKS_OF_GROUP = 20;
 
-function isDependency(note: string): boolean {
-  return /^its dependency \S+ failed$/.test(note);
-}
-
 /** Failures that are the same are one entry; the largest group first, then the latest. */
 export function groupFailures(failed: Iterable<FailedTask>): FailureGroup[] {
   const groups = new Map<string, FailureGroup>();
@@ -58,7 +54,7 @@ function described({ facts }: FailedTask) {
   const isChoke = isNoWorkerLeft(note) || /^choked\b/.test(note);
   const kind = isChoke ? ("choked" as const) : ("failed" as const);
   const mark = facts?.fingerprint ?? fingerprint({ outcome, exit: null, signal: null, tail: note });
-  const isOfDependency = isDependency(note);
+  const isOfDependency = /^its dependency \S+ failed$/.test(note);
   const reason = isOfDependency ? "a dependency failed" : note || outcome;
   return { kind, reason, key: `${kind} ${isOfDependency ? reason : mark}` };
 }

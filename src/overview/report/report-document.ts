@@ -63,7 +63,7 @@ export function documentOf(report: Report, room: Room): ReportDocument {
   return {
     title: run_id,
     place: run_dir,
-    period: `${formatDuration(span)} since ${minuteOf(since)} UTC`,
+    period: `${formatDuration(span)} since ${since.slice(0, 16).replace("T", " ")} UTC`,
     needsTitle: things === 0 ? "Nothing needs you" : "Needs you",
     needs: needEntries(report, room.needs),
     facts: [...doneFacts(report, room), ...costFacts(report), ...topFacts(report, room)],
@@ -246,10 +246,6 @@ function barOf(share: number): string {
 /** In a period of days, with the day. */
 function momentOf(iso: string, span: number): string {
   return span > DAY_MS ? iso.slice(5, 16).replace("T", " ") : iso.slice(11, 16);
-}
-
-function minuteOf(iso: string): string {
-  return iso.slice(0, 16).replace("T", " ");
 }
 
 function killedEntries({ killed, since, until }: Report, { killed: most, names }: Room): Entry[] {

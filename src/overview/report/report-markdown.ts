@@ -1,4 +1,4 @@
-import { longestBackticks } from "../../base/text.ts";
+import { codeSpan } from "../../base/text.ts";
 import { plain } from "../../operation/term.ts";
 import { TASK_STATES } from "../../queue/states.ts";
 import { documentOf, type Entry, PAGE } from "./report-document.ts";
@@ -56,10 +56,6 @@ function text(said: string): string {
     .replace(/([\\`*_[\]|~#>])/g, "\\$1");
 }
 
-/** A code span that its text cannot end; a bar would end a cell of a table. */
 function code(said: string): string {
-  const line = plain(said).replace(/\s+/g, " ");
-  const fence = "`".repeat(longestBackticks(line) + 1);
-  const pad = line.startsWith("`") || line.endsWith("`") ? " " : "";
-  return `${fence}${pad}${line}${pad}${fence}`;
+  return codeSpan(plain(said).replace(/\s+/g, " "));
 }

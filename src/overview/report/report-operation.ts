@@ -129,11 +129,11 @@ async function heldTypes({ here: { config }, now, use }: RunContext): Promise<Ne
   const { heldBackIn } = await import("../../work/held-back.ts");
   const held = heldBackIn(config, now, () => use(workspaceUsePort));
   await held?.refresh();
-  const all = [...config.section(routesSection).keys()].flatMap((type) => {
-    const one = held?.of(type);
-    return one ? [{ type, text: one.detail, command: one.command }] : [];
-  });
-  return all.filter(({ text }, i) => all.findIndex((other) => other.text === text) === i);
+  const first = new Map<string, NeedFacts["setups"][number]>();
+  for (const [type, { detail: text, command }] of held?.all ?? []) {
+    if (!first.has(text)) first.set(text, { type, text, command });
+  }
+  return [...first.values()];
 }
 
 /** What live workers say of their viv.toml, each once. */

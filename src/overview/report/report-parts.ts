@@ -1,5 +1,3 @@
-import { readdirSync } from "node:fs";
-import { ifThere } from "../../base/errno.ts";
 import { isVivError } from "../../base/errors.ts";
 import { parseRecord } from "../../base/json.ts";
 import { isName } from "../../base/names.ts";
@@ -7,7 +5,7 @@ import { quoted } from "../../base/text.ts";
 import { dollarsOf, type LedgerTotals } from "../../engines/costs/ledger-totals.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
-import { idOfRecord, readRecord } from "../../work/workspaces/record.ts";
+import { readRecord, recordedIn } from "../../work/workspaces/record.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
 import { titleOf } from "./read-run.ts";
 import type { CrewFacts, WardenFacts } from "./report-port.ts";
@@ -23,8 +21,7 @@ export function branchesLeft(
   digest: LedgerDigest,
   landings: readonly { task: string; state: string }[],
 ): number {
-  const names = ifThere(() => readdirSync(store.workspaces)) ?? [];
-  const recorded = new Set(names.map(idOfRecord));
+  const recorded = new Set(recordedIn(store.workspaces));
   const over = new Set(
     landings
       .filter(({ state }) => state === "landed" || state === "no_changes" || state === "closed")

@@ -1,7 +1,7 @@
 import { closeSync } from "node:fs";
+import { unlessTaken } from "../../base/errno.ts";
 import { claimedTasks } from "../../queue/fs/claims/claimed.ts";
 import {
-  errno,
   namesIn,
   openNew,
   overwrite,
@@ -44,13 +44,7 @@ function takeNumber(run: FsRun): number {
 
 /** False when it is taken. */
 export function reserveNumber(run: FsRun, number: number): boolean {
-  try {
-    closeSync(openNew(`${run.paths.viv}/numbers/${number}`));
-    return true;
-  } catch (error) {
-    if (errno(error) === "EEXIST") return false;
-    throw error;
-  }
+  return unlessTaken(() => closeSync(openNew(`${run.paths.viv}/numbers/${number}`)));
 }
 
 function hintOf(run: FsRun): number | null {

@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { unlessTaken } from "../../base/errno.ts";
 import { linkSync, openSync, removeSync, renameSync } from "./beneath.ts";
 
 /**
@@ -41,13 +42,7 @@ export function createIfAbsentUnsynced(
   text: string,
   options?: WriteOptions,
 ): boolean {
-  try {
-    write(path, text, false, linkSync, options);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-    return false;
-  }
+  return unlessTaken(() => write(path, text, false, linkSync, options));
 }
 
 /** Whether this is the name of a temporary file that a crash left behind. */

@@ -13,3 +13,8 @@ export function removeTree(path: string): void {
   for (const name of readdirSync(path)) removeTree(join(path, name));
   ifThere(() => rmdirSync(path));
 }
+
+/** So is a link that leads nowhere. */
+export function isThere(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
+}

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, unlinkSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
-import { errno, ifThere } from "../../base/errno.ts";
-import { parseObject } from "../../base/json.ts";
+import { ifThere, unlessTaken } from "../../base/errno.ts";
+import { parseRecord } from "../../base/json.ts";
 import { createIfAbsentUnsynced } from "./atomic-write.ts";
 
 /**
@@ -46,17 +46,13 @@ export function runRegistryIn(folder: string): RunRegistry {
 function makeFolder(folder: string): void {
   if (existsSync(folder)) return;
   if (dirname(folder) !== folder) makeFolder(dirname(folder));
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-  } catch (error) {
-    if (errno(error) !== "EEXIST") throw error; // made by another process just now
-  }
+  unlessTaken(() => mkdirSync(folder, { mode: 0o700 })); // by another process just now
 }
 
 /** Null for a file that is not one of ours, or is just being written. */
 function read(folder: string, name: string): KnownRun | null {
   const text = ifThere(() => readFileSync(join(folder, name), "utf8"));
-  const { path, since } = parseObject(text ?? "") ?? {};
+  const { path, since } = parseRecord(text) ?? {};
   if (typeof path !== "string" || nameFor(path) !== name) return null;
   return { path, since: typeof since === "string" ? since : "" };
 }

@@ -1,5 +1,6 @@
 import { appendFileSync, mkdirSync, readFileSync } from "node:fs";
 import { basename, dirname, resolve } from "node:path";
+import { ifThere } from "../../base/errno.ts";
 import { askGit, checkoutAbove, git } from "./git.ts";
 
 /**
@@ -20,20 +21,11 @@ export async function excludeFromGit(
   const file = resolve(cwd, path);
   // The usual name is hidden wherever it is; another only at its place.
   const line = name === ".crew" ? ".crew/" : `/${escaped(prefix + name)}/`;
-  const text = readIfThere(file);
+  const text = ifThere(() => readFileSync(file, "utf8")) ?? "";
   if (text.split(/\r?\n/).includes(line)) return null; // and another rule takes it back: a decision
   mkdirSync(dirname(file), { recursive: true });
   appendFileSync(file, `${text === "" || text.endsWith("\n") ? "" : "\n"}${line}\n`);
   return { file, line };
-}
-
-function readIfThere(file: string): string {
-  try {
-    return readFileSync(file, "utf8");
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return "";
-    throw error;
-  }
 }
 
 /** Of a pattern's own signs; a space would count only at the end, before which a slash stands. */

@@ -105,6 +105,12 @@ export function gitBytes(args: readonly string[], options: GitOptions): Promise<
   return untilFree(args, () => askGit(args, options));
 }
 
+/** The names that it lists with -z, each once. */
+export async function gitNames(args: readonly string[], options: GitOptions): Promise<string[]> {
+  const list = (await gitBytes(args, options)).toString("utf8");
+  return [...new Set(list.split("\0"))].filter((name) => name !== "");
+}
+
 /** One after the other in one shell, up to the first that fails. */
 export async function gitInTurn(
   commands: readonly (readonly string[])[],

@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { dirname, join } from "node:path";
 import { deflateSync } from "node:zlib";
+import { ifThere } from "../../base/errno.ts";
 
 export interface GitObject {
   kind: "commit" | "tree" | "blob";
@@ -54,14 +55,8 @@ export function writeLoose(commonDir: string, objects: readonly NamedObject[]): 
 
 /** If so, its time is renewed: git's gc removes old objects that are not referenced yet. */
 function isThere(path: string): boolean {
-  try {
-    const now = new Date();
-    utimesSync(path, now, now);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return false;
-    throw error;
-  }
+  const now = new Date();
+  return ifThere(() => utimesSync(path, now, now)) !== null;
 }
 
 /** Settings with which an object is more than its file: then only git can write it. */

@@ -1,6 +1,7 @@
 import { lstatSync, realpathSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import type { Machine } from "../../base/clock.ts";
+import { unlessTaken } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { newTaskId } from "../../base/id.ts";
 import { isName } from "../../base/names.ts";
@@ -225,13 +226,7 @@ function makeWithParents(path: string, made: string[]): void {
 
 /** False when another process made it a moment ago. */
 function makeFolder(folder: string): boolean {
-  try {
-    mkdirSync(folder, { mode: 0o700 });
-    return true;
-  } catch (error) {
-    if (errno(error) === "EEXIST") return false;
-    throw error;
-  }
+  return unlessTaken(() => mkdirSync(folder, { mode: 0o700 }));
 }
 
 /**

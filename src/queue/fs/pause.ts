@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { canonicalJson, parseObject } from "../../base/json.ts";
+import { canonicalJson, parseRecord } from "../../base/json.ts";
 import type { Pause } from "../store.ts";
 import {
   ignoreMachineErrors,
@@ -26,7 +26,7 @@ export function readPause(run: FsRun): Pause | null {
   const stats = statIfThere(run.paths.paused);
   if (stats === undefined) return null;
   const text = (value: unknown) => (typeof value === "string" && value ? value : undefined);
-  const { by, at, note } = parseObject(textOf(run)) ?? {};
+  const { by, at, note } = parseRecord(textOf(run)) ?? {};
   return {
     by: text(by) ?? "someone",
     at: text(at) ?? new Date(stats.mtimeMs).toISOString(),

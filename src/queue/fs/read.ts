@@ -1,6 +1,6 @@
 import { opendirSync, type Stats } from "node:fs";
 import { isVivError } from "../../base/errors.ts";
-import { parseObject } from "../../base/json.ts";
+import { parseRecord } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
 import { watchPaths } from "../../platform/files/watch.ts";
 import { type AttemptRecord, type HistoryRecord, isAttempt } from "../attempt.ts";
@@ -117,7 +117,7 @@ function showQuarantined(run: FsRun, id: string): TaskView | null {
   const stats = statIfThere(path);
   if (!stats) return null;
   const text = readRegular(`${path}.reason`, 64 * 1024)?.text ?? "";
-  const note = parseObject(text) ?? { reason: text.trim() || undefined }; // a foreign note
+  const note = parseRecord(text) ?? { reason: text.trim() || undefined }; // a foreign note
   const reason = String(note.reason ?? "unknown");
   const since = changedAt(stats);
   return { id, type: null, state: "quarantined", task: null, since, history: [], reason };

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { parseOptionalDuration } from "../../base/duration.ts";
+import { messageOf } from "../../base/errors.ts";
 import { by, duration, flag, note } from "../../operation/fields.ts";
 import { definePort } from "../../operation/operation.ts";
 import { defineRunOperation } from "../operation.ts";
@@ -83,7 +84,7 @@ async function sweepAfter(store: Store): Promise<SweepReport> {
   try {
     return await store.sweep({ thorough: true });
   } catch (error) {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     const warnings = [`the run was not swept; the next reap does (${why.replace(/\.$/, "")})`];
     return { promoted: 0, adopted: 0, recovered: 0, warnings };
   }

@@ -6,7 +6,7 @@ import { parseUserJson } from "../../base/user-json.ts";
 import { askPort } from "../../operation/ask.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
 import { definePort, eventsOf } from "../../operation/operation.ts";
-import { defineRunOperation, defineRunStream, type RunContext } from "../operation.ts";
+import { defineRunOperation, defineRunStream, mustShow, type RunContext } from "../operation.ts";
 import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
 import type { TaskWord } from "../states.ts";
@@ -320,10 +320,7 @@ export const logs = defineRunStream({
   async *stream({ store, signal }, given) {
     const { follow, setup } = given;
     const id = given.id ?? (await lastBegun(store));
-    if ((await store.show(id)) === null) {
-      const message = `there is no task ${id} in this run; see: viv ls`;
-      throw new VivError("TASK_NOT_FOUND", message, { id });
-    }
+    await mustShow(store, id);
     const chosen = given.id === undefined ? { id } : {};
     for await (const text of store.log(id, { follow: follow === true, setup, signal })) {
       yield { ...chosen, text };

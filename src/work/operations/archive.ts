@@ -3,12 +3,13 @@ import { VivError } from "../../base/errors.ts";
 import { counted } from "../../base/text.ts";
 import { by, flag, text } from "../../operation/fields.ts";
 import { type Context, defineOperation } from "../../operation/operation.ts";
+import { isThere } from "../../platform/files/remove-tree.ts";
 import type { Counts, Store } from "../../queue/store.ts";
 import { packRun, settle, unpackRun } from "../runs/archive-run.ts";
 import { withQuietQueues } from "../runs/merge-scratch.ts";
 import { removeWorktrees, withQuietRun } from "../runs/quiet-run.ts";
 import { assertRun } from "../runs/remove-run.ts";
-import { assertNoLink, assertNoMounts, isThere, type RunPlace } from "../runs/run-place.ts";
+import { assertNoLink, assertNoMounts, type RunPlace } from "../runs/run-place.ts";
 import { isFinished } from "../runs/run-state.ts";
 import { placeFor, type RunsPort, runsPort } from "./runs.ts";
 

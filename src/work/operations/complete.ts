@@ -1,6 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
-import { parseObject } from "../../base/json.ts";
+import { parseRecord } from "../../base/json.ts";
 import { flag, note } from "../../operation/fields.ts";
 import type { Proof } from "../../queue/attempt.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
@@ -69,7 +69,7 @@ export const complete = defineRunOperation({
 async function askedProof(context: RunContext, id: string): Promise<string | undefined> {
   const { store, here } = context;
   if (store.extension(WORK_SITE) !== null) return doneWhenOf(here.config, await store.show(id));
-  const task = parseObject((await store.source(id).catch(() => null)) ?? "");
+  const task = parseRecord(await store.source(id).catch(() => null));
   const type = typeof task?.task_type === "string" ? task.task_type : null;
   return doneWhenOf(here.config, { type, task });
 }

@@ -1,7 +1,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import * as z from "zod/mini";
-import { isVivError } from "../../base/errors.ts";
+import { isVivError, messageOf } from "../../base/errors.ts";
 import { flag } from "../../operation/fields.ts";
 import {
   type Context,
@@ -9,12 +9,13 @@ import {
   definePort,
   runPlacePort,
 } from "../../operation/operation.ts";
+import { isThere } from "../../platform/files/remove-tree.ts";
 import type { RunRegistry } from "../../platform/files/run-registry.ts";
 import { counts, countsInWords, pause } from "../../queue/schemas.ts";
 import type { Store } from "../../queue/store.ts";
 import type { WorkerHost } from "../host.ts";
 import { liveWorkers } from "../runs/quiet-run.ts";
-import { isThere, placeOf, type RunPlace } from "../runs/run-place.ts";
+import { placeOf, type RunPlace } from "../runs/run-place.ts";
 import { RUN_STATES, type RunState, runState } from "../runs/run-state.ts";
 
 /** Runs as wholes, of which none is the run of the command. */
@@ -68,7 +69,7 @@ async function inspect(port: RunsPort, path: string): Promise<RunInfo> {
     store = await port.open(path, { readOnly: true });
   } catch (error) {
     const isGone = isVivError(error, "RUN_NOT_FOUND");
-    const note = error instanceof Error ? error.message : String(error);
+    const note = messageOf(error);
     return { path, state: isGone ? "gone" : "unreadable", last_change: null, note };
   }
   try {

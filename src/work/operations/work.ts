@@ -3,7 +3,7 @@ import { hostname } from "node:os";
 import { resolve } from "node:path";
 import * as z from "zod/mini";
 import { type Duration, parseOptionalDuration } from "../../base/duration.ts";
-import { isVivError, VivError } from "../../base/errors.ts";
+import { isVivError, messageOf, VivError } from "../../base/errors.ts";
 import { assertNewName, assertTypeName } from "../../base/names.ts";
 import type { Config } from "../../base/section.ts";
 import { closedTypes } from "../../engines/accounts/closed-types.ts";
@@ -157,7 +157,7 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
       return { kind: "landing", ...event.landing };
     case "trouble": {
       const { error, claim } = event;
-      const message = error instanceof Error ? error.message : String(error);
+      const message = messageOf(error);
       const code = isVivError(error) ? error.code : "BUG";
       return { kind: "trouble", id: claim?.task.task_id, code, message };
     }

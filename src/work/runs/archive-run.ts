@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import {
   closeSync,
+  constants,
   fsyncSync,
   linkSync,
   lstatSync,
@@ -15,9 +16,10 @@ import {
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { syncFolder } from "../../platform/files/atomic-write.ts";
-import { removeTree } from "../../platform/files/remove-tree.ts";
+import { withFile } from "../../platform/files/beneath.ts";
+import { isThere, removeTree } from "../../platform/files/remove-tree.ts";
 import { runTar } from "../../platform/files/tar.ts";
-import { isThere, type RunPlace } from "./run-place.ts";
+import type { RunPlace } from "./run-place.ts";
 
 /**
  * A run becomes `NAME.tar.gz` beside it:
@@ -62,12 +64,7 @@ async function pack({ parent, base, draft }: RunPlace): Promise<void> {
   // This format keeps times whole.
   await runTar(["--create", "--gzip", "--format=posix", "--file", draft, `./${base}`], parent);
   await runTar(["--compare", "--gzip", "--file", draft], parent);
-  const fd = openSync(draft, "r+");
-  try {
-    fsyncSync(fd);
-  } finally {
-    closeSync(fd);
-  }
+  withFile(draft, constants.O_RDWR, fsyncSync);
 }
 
 /** By a link: an archive that another process made meanwhile is not overwritten. */
@@ -182,12 +179,7 @@ function syncTree(path: string): void {
     for (const name of readdirSync(path)) syncTree(join(path, name));
     syncFolder(path);
   } else if (stats.isFile()) {
-    const fd = openSync(path, "r");
-    try {
-      fsyncSync(fd);
-    } finally {
-      closeSync(fd);
-    }
+    withFile(path, constants.O_RDONLY, fsyncSync);
   }
 }
 

@@ -2,8 +2,8 @@ import { readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { syncFolder } from "../../platform/files/atomic-write.ts";
-import { removeTree } from "../../platform/files/remove-tree.ts";
-import { assertNoMounts, isThere, type RunPlace } from "./run-place.ts";
+import { isThere, removeTree } from "../../platform/files/remove-tree.ts";
+import { assertNoMounts, type RunPlace } from "./run-place.ts";
 
 /**
  * Removing a run: one rename to `.NAME.removing`, then the rest. A crash after the rename leaves that

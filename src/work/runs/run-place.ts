@@ -40,10 +40,6 @@ export function placeOf(given: string): RunPlace {
   };
 }
 
-export function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
 /** What is moved or removed is the folder that was named, never what a link points to. */
 export function assertNoLink({ path }: RunPlace): void {
   if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return;

@@ -15,6 +15,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
+import { unlessTaken } from "../../base/errno.ts";
 import { isVivError, VivError } from "../../base/errors.ts";
 import { syncFolder } from "../../platform/files/atomic-write.ts";
 import { withFile } from "../../platform/files/beneath.ts";
@@ -166,21 +167,12 @@ async function publish(target: string, write: (draft: string) => Promise<void>):
     const end = extname(target);
     const stem = target.slice(0, target.length - end.length);
     let path = target;
-    for (let n = 2; !linkIfFree(draft, path); n++) path = `${stem}.${n}${end}`;
+    const link = () => unlessTaken(() => linkSync(draft, path));
+    for (let n = 2; !link(); n++) path = `${stem}.${n}${end}`;
     syncFolder(dirname(path));
     return path;
   } finally {
     rmSync(draft, { force: true });
-  }
-}
-
-function linkIfFree(from: string, to: string): boolean {
-  try {
-    linkSync(from, to);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === "EEXIST") return false;
-    throw error;
   }
 }
 

@@ -15,7 +15,8 @@ import {
 import { dirname, join, relative } from "node:path";
 import { counted } from "../../base/text.ts";
 import { mkdirSync, removeSync, renameSync } from "../../platform/files/beneath.ts";
-import { type GitPlace, gitBytes } from "../../platform/git/git.ts";
+import { isThere } from "../../platform/files/remove-tree.ts";
+import { type GitPlace, gitNames } from "../../platform/git/git.ts";
 import type { Needs } from "../config-needs.ts";
 import { pathsFor } from "./paths.ts";
 import { type ReadyState, readReady, writeReady } from "./ready-state.ts";
@@ -143,15 +144,14 @@ async function forgetLanded(
 ): Promise<void> {
   const both = Object.keys(state.brought).filter((path) => tracked.has(path));
   if (both.length === 0 || base === null) return;
-  const list = await gitBytes(["ls-tree", "-z", "--name-only", base, "--", ...both], place);
-  for (const path of list.toString("utf8").split("\0")) delete state.brought[path];
+  const list = await gitNames(["ls-tree", "-z", "--name-only", base, "--", ...both], place);
+  for (const path of list) delete state.brought[path];
   writeReady(place.gitDir, state);
 }
 
-export async function trackedBelow(paths: readonly string[], place: GitPlace): Promise<string[]> {
+export function trackedBelow(paths: readonly string[], place: GitPlace): Promise<string[]> {
   const env = { GIT_LITERAL_PATHSPECS: "1" };
-  const list = await gitBytes(["ls-files", "-z", "--cached", "--", ...paths], { ...place, env });
-  return list.toString("utf8").split("\0").filter(Boolean);
+  return gitNames(["ls-files", "-z", "--cached", "--", ...paths], { ...place, env });
 }
 
 /** By a rename, which follows no link that a task has left in the worktree. */
@@ -172,10 +172,6 @@ function copyFile(from: string, to: string): void {
   } finally {
     closeSync(fd);
   }
-}
-
-function isThere(path: string): boolean {
-  return lstatSync(path, { throwIfNoEntry: false }) !== undefined;
 }
 
 /** The targets of the links that a task has not replaced. */

@@ -1,8 +1,8 @@
 import { isVivError } from "../../base/errors.ts";
+import { gitNames } from "../../platform/git/git.ts";
 import type { Needs } from "../config-needs.ts";
 import { planBringing } from "./bring.ts";
 import { matches } from "./paths.ts";
-import { names } from "./setup-effects.ts";
 import { findRepository } from "./worktree.ts";
 
 /** What is wrong with the needs of a route, before any task is claimed; null when nothing is. */
@@ -14,7 +14,9 @@ export async function whyNotReady(
   try {
     const { path } = await findRepository(repository);
     const { copies, links } = planBringing(path, needs);
-    const list = await names(["ls-tree", "-r", "-z", "--name-only", base ?? "HEAD"], { cwd: path });
+    const list = await gitNames(["ls-tree", "-r", "-z", "--name-only", base ?? "HEAD"], {
+      cwd: path,
+    });
     const tracked = new Set(list);
     const both = copies.find((one) => needs.copy?.includes(one.path) && tracked.has(one.path));
     if (both)

@@ -91,9 +91,8 @@ async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Pro
     const repair = `git -C ${repository.path} worktree repair ${info.path}`;
     return { info, worktree, obstacle: `its repository does not know it any more; try: ${repair}` };
   }
-  const { paths, nested } = await changesIn(place);
-  const { status } = await askGit(["diff-index", "--cached", "--quiet", "HEAD", "--"], place);
-  info.dirty = paths.length > 0 || nested.length > 0 || status !== 0;
+  const { nested, isDirty } = await lookInto(place);
+  info.dirty = isDirty;
   const obstacle = isLocked(admin)
     ? "it is locked (git worktree lock)"
     : await obstacleIn(place, info.path, nested);
@@ -108,15 +107,16 @@ export async function worktreeContent(root: string, id: string): Promise<Worktre
   const repository = await findRepository(record.repository);
   const commit = await commitOf(repository, `refs/heads/${record.branch}`);
   const admin = existsSync(path) ? adminOf(repository, path) : null;
-  const isDirty = admin !== null && (await hasChanges(placeOf(admin, path)));
+  const isDirty = admin !== null && (await lookInto(placeOf(admin, path))).isDirty;
   return { commit, isDirty };
 }
 
-async function hasChanges(place: GitPlace): Promise<boolean> {
+async function lookInto(place: GitPlace): Promise<{ nested: string[]; isDirty: boolean }> {
   const { paths, nested } = await changesIn(place);
   const { status } = await askGit(["diff-index", "--cached", "--quiet", "HEAD", "--"], place);
-  return paths.length > 0 || nested.length > 0 || status !== 0;
+  return { nested, isDirty: paths.length > 0 || nested.length > 0 || status !== 0 };
 }
+
 /** Another task's branch may begin with these commits, and a push to a forge merges nothing. */
 export const NOT_OF_TASKS = [
   ...["--not", "--exclude=viv/*", "--branches"],

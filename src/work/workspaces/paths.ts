@@ -39,7 +39,7 @@ export function pathsFor(root: string, entry: string): string[] {
 function namesFor(folder: string, part: string): string[] {
   // Not through a link: it may lead out.
   if (lstatSync(folder, { throwIfNoEntry: false })?.isDirectory() !== true) return [];
-  if (!isPattern(part)) {
+  if (!/[*?]/.test(part)) {
     return lstatSync(join(folder, part), { throwIfNoEntry: false }) ? [part] : [];
   }
   const pattern = patternOf(part);
@@ -54,10 +54,6 @@ export function matches(path: string, entry: string): boolean {
   return (
     parts.length === names.length && parts.every((part, i) => patternOf(part).test(names[i] ?? ""))
   );
-}
-
-function isPattern(part: string): boolean {
-  return /[*?]/.test(part);
 }
 
 /** As in a shell, a name with a dot in front is matched only by a pattern with one. */

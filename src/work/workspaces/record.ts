@@ -1,5 +1,7 @@
+import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { ifThere } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { isListedName } from "../../base/names.ts";
 import { replaceFileSynced } from "../../platform/files/atomic-write.ts";
@@ -120,6 +122,12 @@ export function workspacePath(root: string, id: string): string {
 /** The id of a record's file name, or null for other names. */
 export function idOfRecord(name: string): string | null {
   return name.match(/^\.([^.].*)\.json$/s)?.[1] ?? null;
+}
+
+/** The ids of all records below `workspaces/`, in no order. */
+export function recordedIn(root: string): string[] {
+  const names = ifThere(() => readdirSync(root)) ?? [];
+  return names.flatMap((name) => idOfRecord(name) ?? []);
 }
 
 export function readRecord(root: string, id: string): WorkspaceRecord | null {

@@ -97,7 +97,8 @@ async function release(
   const ref = `refs/heads/${branch}`;
   const elsewhere = await git(["for-each-ref", "--format=%(worktreepath)", ref], { cwd });
   // Its work has landed, or it has none beyond the merges that it began with (see begin.ts).
-  const isSpent = tip === landed || (tip === record.base && (await hasOnlyMerges(worktree)));
+  const isUnused = async () => (await countAhead(repository, branch, ["--no-merges"])) === 0;
+  const isSpent = tip === landed || (tip === record.base && (await isUnused()));
   if (elsewhere !== "" || (!isSpent && (await countAhead(repository, branch)) > 0)) {
     return { branch_kept: branch };
   }
@@ -108,8 +109,4 @@ async function release(
   if ((await git(loose, { cwd })) === "0") return {};
   await git(["update-ref", ref, tip], { cwd });
   return { branch_kept: branch };
-}
-
-async function hasOnlyMerges({ repository, record }: Worktree): Promise<boolean> {
-  return (await countAhead(repository, record.branch, ["--no-merges"])) === 0;
 }

@@ -1,13 +1,15 @@
 import { type SpawnOptions, spawn } from "node:child_process";
-import { existsSync, lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import * as z from "zod/mini";
 import { ifThere } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
+import { parseRecord } from "../../base/json.ts";
 import { replaceFileUnsynced } from "../../platform/files/atomic-write.ts";
 import { mkdirSync, removeSync, renameSync, utimesSync } from "../../platform/files/beneath.ts";
 import { tryFileLock, withFileLock } from "../../platform/files/file-lock.ts";
+import { isThere } from "../../platform/files/remove-tree.ts";
 import { bytesIn, extentOf, noteBytes } from "./disk-use.ts";
 
 /**
@@ -45,10 +47,10 @@ export function withSetupLock<T>(
 
 const lockOf = (root: string, key: string) => join(setupFolder(root), `.lock~${key}`);
 
+/** Null for a damaged one, too: it is made anew. */
 export function keptSetup(root: string, key: string): KeptSetup | null {
   const text = ifThere(() => readFileSync(aboutOf(root, key), "utf8"));
-  const parsed = text === null ? null : about.safeParse(parsedJson(text));
-  return parsed?.success ? parsed.data : null;
+  return about.safeParse(parseRecord(text)).data ?? null;
 }
 
 /** Copies an entry into a workspace that has none of its paths. False when it has one, or the entry is damaged. */
@@ -222,16 +224,4 @@ function run(
     child.on("error", reject);
     child.on("close", (status) => resolve({ status, said }));
   });
-}
-
-function isThere(path: string): boolean {
-  return existsSync(path) || lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return null; // as if there were none: it is made anew
-  }
 }

@@ -1,5 +1,5 @@
 import { listed } from "../../base/text.ts";
-import { askGit, type GitPlace, git, gitBytes } from "../../platform/git/git.ts";
+import { askGit, type GitPlace, git, gitNames } from "../../platform/git/git.ts";
 import { type Before, excludeLine, type ReadyState } from "./ready-state.ts";
 
 /** What a set-up may not leave behind in a worktree: changes that would be committed as a task's. */
@@ -10,25 +10,20 @@ export async function look(place: GitPlace, state: ReadyState): Promise<Before> 
 }
 
 function changedIn(place: GitPlace): Promise<string[]> {
-  return names(["ls-files", "-z", "--modified", "--deleted"], place);
+  return gitNames(["ls-files", "-z", "--modified", "--deleted"], place);
 }
 
 /** What git neither has nor ignores; a folder of such files once. */
 function strayIn(place: GitPlace, state: ReadyState): Promise<string[]> {
   const brought = Object.keys(state.brought).map((path) => `--exclude=${excludeLine(path)}`);
   const which = ["--others", "--exclude-standard", ...brought];
-  return names(["ls-files", "-z", ...which, "--directory", "--no-empty-directory"], place);
+  return gitNames(["ls-files", "-z", ...which, "--directory", "--no-empty-directory"], place);
 }
 
 export async function ignoredIn(place: GitPlace): Promise<string[]> {
   const which = ["--others", "--ignored", "--exclude-standard", "--directory"];
-  const found = await names(["ls-files", "-z", ...which], place);
+  const found = await gitNames(["ls-files", "-z", ...which], place);
   return found.map((name) => name.replace(/\/$/, ""));
-}
-
-export async function names(args: string[], place: GitPlace): Promise<string[]> {
-  const list = (await gitBytes(args, place)).toString("utf8");
-  return [...new Set(list.split("\0"))].filter((name) => name !== "");
 }
 
 /**

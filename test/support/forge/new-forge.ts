@@ -15,6 +15,12 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { forgeHost } from "../../../src/app/forge-host.ts";
 import type { ForgeHost, ForgeName } from "../../../src/merge/forge/forge.ts";
+import {
+  type ForgeContext,
+  type OpenOptions,
+  openPullRequests,
+} from "../../../src/merge/forge/open.ts";
+import type { Landing } from "../../../src/merge/landing.ts";
 import type { Store } from "../../../src/queue/store.ts";
 import { commitWorkspace } from "../../../src/work/workspaces/commit.ts";
 import { openWorkspace } from "../../../src/work/workspaces/open.ts";
@@ -223,4 +229,16 @@ export async function commitFile(
   const { path } = await openWorkspace(at);
   writeFileSync(join(path, file), text);
   await commitWorkspace(path, `write: ${id}`);
+}
+
+/** Of one task; its landing as it is on disk. */
+export async function openPullRequest(
+  context: ForgeContext,
+  id: string,
+  options: OpenOptions = {},
+): Promise<Landing> {
+  const landings: Landing[] = [];
+  const tell = (landing: Landing) => void landings.push(landing);
+  await openPullRequests(context, [id], { ...options, tell });
+  return landings[0] as Landing;
 }

@@ -1,3 +1,4 @@
+import { ifThere } from "../../../base/errno.ts";
 import { isVivError } from "../../../base/errors.ts";
 import { utimesSync } from "../../../platform/files/beneath.ts";
 import { type HistoryRecord, isAttempt } from "../../attempt.ts";
@@ -92,12 +93,8 @@ export function afterMove(
  * come back twice within a millisecond, so the time is a finer one.
  */
 export function outdateLines(path: string): void {
-  try {
-    const now = (Date.now() + (performance.now() % 1)) / 1000;
-    utimesSync(path, now, now);
-  } catch (error) {
-    if (errno(error) !== "ENOENT") throw error; // claimed already
-  }
+  const now = (Date.now() + (performance.now() % 1)) / 1000;
+  ifThere(() => utimesSync(path, now, now)); // else it is claimed already
 }
 
 function offerAgain(run: FsRun, id: string): void {

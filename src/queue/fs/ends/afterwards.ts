@@ -1,3 +1,4 @@
+import { messageOf } from "../../../base/errors.ts";
 /**
  * Steps that follow a change: the sync of its folders, its line in the ledger, wake-ups, indexes.
  * The change is made and cannot be taken back, so none of them may fail it: a caller that gets an
@@ -28,7 +29,7 @@ export class Afterwards {
   }
 
   add(undone: string, error: unknown): void {
-    const why = error instanceof Error ? error.message : String(error);
+    const why = messageOf(error);
     this.#warnings.push(`${undone} (${why.replace(/\.$/, "")})`);
   }
 

@@ -26,13 +26,15 @@ export function isCancelled(run: FsRun, id: string): boolean {
 }
 
 export function countCancelled(run: FsRun): number {
-  const isThere = (id: string) => statIfThere(fileOf(run.paths, "failed", id)) !== undefined;
-  return namesIn(run.paths.cancelled).filter((id) => isName(id) && isThere(id)).length;
+  return namesIn(run.paths.cancelled).filter((id) => isName(id) && isFailed(run, id)).length;
 }
 
 export function restoreCancelled(run: FsRun, cancelled: ReadonlySet<string>): void {
   for (const id of cancelled) {
-    const isThere = statIfThere(fileOf(run.paths, "failed", id)) !== undefined;
-    if (isThere && !isCancelled(run, id)) markCancelled(run, id);
+    if (isFailed(run, id) && !isCancelled(run, id)) markCancelled(run, id);
   }
+}
+
+function isFailed({ paths }: FsRun, id: string): boolean {
+  return statIfThere(fileOf(paths, "failed", id)) !== undefined;
 }

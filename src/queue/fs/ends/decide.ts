@@ -5,6 +5,7 @@ import { isAttempt, type RetryRecord } from "../../attempt.ts";
 import { unprovenError } from "../../proof-state.ts";
 import { isAllowed, type TaskEvent, type TaskState } from "../../states.ts";
 import type { Approval, Ended } from "../../store.ts";
+import { noSuchTask } from "../../task.ts";
 import { endOrphan, endTreeOf, forgetTreeOf, wouldNotDie } from "../claims/process-notes.ts";
 import { closeHistory } from "../enqueue/rounds.ts";
 import { readTask } from "../enqueue/task-file.ts";
@@ -188,11 +189,7 @@ async function decide(
   const id = assertName("task id", rawId);
   for (;;) {
     const place = locate(run, id);
-    if (place === null) {
-      throw new VivError("TASK_NOT_FOUND", `there is no task ${id} in this run; see: viv ls`, {
-        id,
-      });
-    }
+    if (place === null) throw noSuchTask(id);
     if (!isAllowed(place.state, event)) throw wrongState(id, place, event);
     try {
       const ended = await act(place);

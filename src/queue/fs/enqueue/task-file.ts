@@ -1,8 +1,9 @@
 import type { Stats } from "node:fs";
+import { ifThere, unlessTaken } from "../../../base/errno.ts";
 import { isVivError } from "../../../base/errors.ts";
 import type { TaskState } from "../../states.ts";
 import { MAX_TASK_BYTES, type Task } from "../../task.ts";
-import { errno, linkIfFree, readDerived, readRegular, writeNew } from "../files/atomic.ts";
+import { linkIfFree, readDerived, readRegular, writeNew } from "../files/atomic.ts";
 import { type FsRun, quarantine } from "../fs-run.ts";
 import { idLinkOf } from "../layout.ts";
 
@@ -39,11 +40,8 @@ export function parseIn(run: FsRun, file: { text: string; stats: Stats }, id: st
 
 /** From now on the id of the task at `path` is taken, for our enqueue as well. */
 export function reserveId(run: FsRun, id: string, path: string): void {
-  try {
-    linkIfFree(path, idLinkOf(run.paths, id));
-  } catch (error) {
-    if (errno(error) !== "ENOENT") throw error; // claimed a moment ago: its state shows it is taken
-  }
+  // Claimed a moment ago: its state shows it is taken.
+  ifThere(() => linkIfFree(path, idLinkOf(run.paths, id)));
 }
 
 /**
@@ -61,9 +59,5 @@ export function reserveAgain(
   }
   const file = readDerived(path, MAX_TASK_BYTES);
   if (file === null) return;
-  try {
-    writeNew(idLinkOf(run.paths, id), file.text, false);
-  } catch (error) {
-    if (errno(error) !== "EEXIST") throw error; // another process has registered it
-  }
+  unlessTaken(() => writeNew(idLinkOf(run.paths, id), file.text, false)); // by another process
 }

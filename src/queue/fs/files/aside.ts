@@ -1,6 +1,6 @@
 import { chmodSync, lstatSync, readdirSync } from "node:fs";
 import { basename, dirname } from "node:path";
-import { errno } from "../../../base/errno.ts";
+import { errno, unlessTaken } from "../../../base/errno.ts";
 import { canonicalJson } from "../../../base/json.ts";
 import {
   mkdirSync,
@@ -97,7 +97,9 @@ export function moveAside(folder: string, path: string, note: string, inode?: nu
   const source = bytesOf(path);
   for (let n = 0; ; n++) {
     const target = `${folder}/${fitting(basename(path), n === 0 ? "" : `.${n}`)}`;
-    if (statOf(target) || !writeReason(`${target}${REASON}`, note)) continue;
+    // Another process may quarantine a file of that name.
+    const isOurs = () => unlessTaken(() => writeNewSync(`${target}${REASON}`, note));
+    if (statOf(target) || !isOurs()) continue;
     const undo = () => unlinkSync(`${target}${REASON}`);
     try {
       renameSync(source, target);
@@ -110,17 +112,6 @@ export function moveAside(folder: string, path: string, note: string, inode?: nu
     renameSync(target, source);
     undo();
     return false;
-  }
-}
-
-/** False when another process quarantines a file of that name. */
-function writeReason(path: string, note: string): boolean {
-  try {
-    writeNewSync(path, note);
-    return true;
-  } catch (error) {
-    if (errno(error) === "EEXIST") return false;
-    throw error;
   }
 }
 

@@ -59,7 +59,6 @@ export function openToRead(path: string): number {
 export function* completeLines(
   path: string,
   from: number,
-  encoding: "utf8" | "latin1" = "utf8",
 ): Generator<{ text: string; end: number }> {
   const fd = openToRead(path);
   if (fd < 0) {
@@ -82,7 +81,7 @@ export function* completeLines(
         const whole = rest.length === 0 ? line : Buffer.concat([...rest, line]);
         rest = [];
         offset += whole.length + 1;
-        yield { text: whole.toString(encoding), end: offset };
+        yield { text: whole.toString("utf8"), end: offset };
         data = data.subarray(newline + 1);
       }
       if (data.length > 0) rest.push(Buffer.from(data));

@@ -1,5 +1,5 @@
 import type { Stats } from "node:fs";
-import { parseObject } from "../../../base/json.ts";
+import { parseRecord } from "../../../base/json.ts";
 import { isListedName, isName } from "../../../base/names.ts";
 import {
   type ApprovalRecord,
@@ -193,7 +193,7 @@ type AnyRecord = HistoryRecord | VoidRecord | ReceiptRecord | ApprovalRecord;
 
 /** Null for a text that is no record, or one of another task. */
 function recordFrom(line: string, id: string): AnyRecord | null {
-  const { task = id, ...record } = parseObject(line) ?? {};
+  const { task = id, ...record } = parseRecord(line) ?? {};
   if (task !== id) return null;
   const isKnown =
     typeof record.executed === "string" ||

@@ -1,5 +1,5 @@
 import { closeSync, fdatasyncSync, readSync, type Stats, writeSync } from "node:fs";
-import { parseObject } from "../../../base/json.ts";
+import { parseRecord } from "../../../base/json.ts";
 import { openSync } from "../../../platform/files/beneath.ts";
 import type { LedgerLine } from "../../ledger.ts";
 import { namesIn, statIfThere, translate } from "../files/atomic.ts";
@@ -238,5 +238,5 @@ export function* linesWith(path: string, wanted: Buffer): Generator<string> {
 
 /** Null for a torn line, and for JSON that is no line. */
 export function lineFrom(text: string): LedgerLine | null {
-  return parseObject(text) as LedgerLine | null;
+  return parseRecord(text) as LedgerLine | null;
 }

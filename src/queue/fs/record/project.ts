@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { parseObject } from "../../../base/json.ts";
+import { parseRecord } from "../../../base/json.ts";
 import { isName } from "../../../base/names.ts";
 import type { Afterwards } from "../ends/afterwards.ts";
 import { readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
@@ -170,7 +170,7 @@ function isSame(a: Record<string, number>, b: Record<string, number>): boolean {
 /** An unusable one (earlier versions had one position for all files) begins anew. */
 function readProjection(run: FsRun): Projection {
   const text = readDerived(run.paths.projection, 16 * 1024 * 1024)?.text;
-  const { read, open } = parseObject(text ?? "") ?? {};
+  const { read, open } = parseRecord(text ?? null) ?? {};
   const value = { read, open };
   return isProjection(value) ? value : { read: {}, open: [] };
 }

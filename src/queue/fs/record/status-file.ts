@@ -1,5 +1,5 @@
 import { dirname } from "node:path";
-import { isVivError, VivError } from "../../../base/errors.ts";
+import { unlessCorrupt, VivError } from "../../../base/errors.ts";
 import { canonicalJson, parseExactly } from "../../../base/json.ts";
 import type { Checkpoint, CheckpointUpdate, RunStatus } from "../../store.ts";
 import {
@@ -51,12 +51,7 @@ export function readStatusFile(paths: Paths): RunStatus | null {
 
 /** The same, but null for a broken one: doctor reports and repairs it. */
 export function readStatusLeniently(paths: Paths): RunStatus | null {
-  try {
-    return readStatusFile(paths);
-  } catch (error) {
-    if (isVivError(error, "CORRUPT")) return null;
-    throw error;
-  }
+  return unlessCorrupt(() => readStatusFile(paths));
 }
 
 function emptyCheckpoint(): Checkpoint {
