@@ -13,10 +13,16 @@ const HOOKS = [
   ...["pre-commit", "pre-merge-commit", "prepare-commit-msg", "commit-msg"],
   ...["post-commit", "post-merge", "pre-rebase"],
 ];
+/** It may protect a branch: no proof can stand in for it. */
+const OF_REFS = "reference-transaction";
 
 /** Said once for each repository of a run: its hooks are not run by the queue. Null: said, or none. */
-export async function hooksNotice(run: string, repository: Repository): Promise<string | null> {
-  const hooks = await hooksOf(repository);
+export async function hooksNotice(
+  run: string,
+  repository: Repository,
+  hasProof: boolean,
+): Promise<string | null> {
+  const hooks = await hooksOf(repository, hasProof ? [OF_REFS] : [...HOOKS, OF_REFS]);
   if (hooks.length === 0) return null;
   mkdirSync(join(run, "merge"), { recursive: true, mode: 0o700 });
   const told = join(run, "merge/.hooks-told");
@@ -24,14 +30,17 @@ export async function hooksNotice(run: string, repository: Repository): Promise<
   const before = ifThere(() => readFileSync(told, "utf8")) ?? "";
   if (before.split("\n").includes(line)) return null;
   appendLine(told, `${line}\n`);
-  return `the ${listed("hook", hooks)} of ${repository.path} are not run by the merge queue; put their checks into prove in [merge]`;
+  const advice = hooks.includes(OF_REFS)
+    ? "a branch that one protects is no target for it: see into in [merge]"
+    : "put their checks into prove in [merge]";
+  return `the ${listed("hook", hooks)} of ${repository.path} are not run by the merge queue; ${advice}`;
 }
 
-async function hooksOf({ path, gitDir }: Repository): Promise<string[]> {
+async function hooksOf({ path, gitDir }: Repository, wanted: readonly string[]): Promise<string[]> {
   const { stdout } = await askGit(["config", "--get-all", "core.hooksPath"], { cwd: path });
   // The last one is our own: with it git runs none.
   const set = stdout.toString().trim().split("\n").slice(0, -1).at(-1);
   const folder = set === undefined ? join(gitDir, "hooks") : resolve(path, set);
   const names = ifThere(() => readdirSync(folder)) ?? [];
-  return HOOKS.filter((name) => names.includes(name) && isProgram(join(folder, name)));
+  return wanted.filter((name) => names.includes(name) && isProgram(join(folder, name)));
 }

@@ -184,13 +184,25 @@ describe("what does not land", () => {
     );
     const proofs = () => readFileSync(count, "utf8").length;
     expect(proofs(), "each of the two, and the target once").toBe(3);
+    const redTips = new Set([world.git("rev-parse", "viv/night")]);
+    await world.merge({ prove }, { redTips });
+    expect(proofs(), "nothing has changed for a queue that goes on").toBe(3);
     await world.merge({ prove });
-    expect(proofs(), "nothing has changed").toBe(3);
+    expect(proofs(), "another process looks again: at one, and at the target").toBe(5);
     await world.merge({ prove }, { ids: ["t.2"], goAhead: new Set(["t.2"]) });
-    expect(proofs(), "a person has named it").toBe(5);
+    expect(proofs(), "a person has named it").toBe(7);
     await world.done("t.3", { fixed: "" });
     await world.merge({ prove });
     expect(world.story.slice(-3)).toEqual(["t.3 landed", "t.1 landed", "t.2 landed"]);
+  });
+
+  it("lands what was held because of its target after another prove was set", async () => {
+    const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.merge({ prove: "false" });
+    expect(world.landing("t.1")?.reason).toMatch(/repair that, or change prove in \[merge\]$/);
+    await world.merge({ prove: "true" });
+    expect(world.story).toEqual(["t.1 held", "t.1 landed"]);
   });
 
   it("says that a branch without commits has no changes, and holds one with uncommitted ones", async () => {
@@ -444,6 +456,7 @@ describe("the target", () => {
     expect(readFileSync(join(world.repo, "a.txt"), "utf8")).toBe("in the middle of something\n");
     await world.merge({ into: "main" });
     for (const id of ["t.1", "t.2", "t.3"]) expect(world.landing(id)?.state).toBe("landed");
+    expect(world.landing("t.2")?.reason, "nothing is in its way any more").toBe(undefined);
     expect(await world.ledger("landed")).toHaveLength(3);
     expect(world.git("for-each-ref", "refs/viv")).toBe("");
   });
@@ -594,6 +607,17 @@ describe("repositories as they are", () => {
     expect(world.events.filter(({ kind }) => kind === "notice")).toMatchObject([
       { message: expect.stringMatching(/hook pre-merge-commit of .* put their checks into prove/) },
     ]);
+  });
+
+  it("says that a hook of refs is not run, also beside a proof", async () => {
+    const world = await MergeWorld.begin();
+    const hook = join(world.repo, ".git/hooks/reference-transaction");
+    mkdirSync(join(world.repo, ".git/hooks"));
+    writeFileSync(hook, "#!/bin/sh\nexit 1\n", { mode: 0o755 });
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.merge({ prove: "true" });
+    const message = expect.stringMatching(/hook reference-transaction of .* no target for it/);
+    expect(world.events.filter(({ kind }) => kind === "notice")).toMatchObject([{ message }]);
   });
 
   it("holds in a shallow clone without the common commit, with the command that helps", async () => {

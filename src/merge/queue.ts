@@ -54,8 +54,8 @@ async function mergeHere(
   await endLeftProof(context, scratchPath(store.folder, repository));
   const target = await findTarget(targetRequest(context, repository, candidates));
   await takeTarget(repository, target, store);
-  const notice = settings.prove === undefined && (await hooksNotice(store.folder, repository));
-  if (notice) context.onEvent?.({ kind: "notice", message: notice });
+  const notice = await hooksNotice(store.folder, repository, settings.prove !== undefined);
+  if (notice !== null) context.onEvent?.({ kind: "notice", message: notice });
   const session = await Session.open(context, repository, target);
   const left = await recover(session, candidates);
   while (left.length > 0 && !session.isStopped) {

@@ -82,7 +82,7 @@ async function resumed(session: Session, candidate: Candidate): Promise<Landing>
   const { state, to, target } = before;
   if (to !== undefined && ["landing", "held"].includes(state)) {
     if (await session.isIn(to, target)) {
-      await session.finish(candidate, "found", { ...before, to });
+      await session.finish(candidate, "found", { ...before, to, reason: undefined });
       return session.of(candidate);
     }
   }

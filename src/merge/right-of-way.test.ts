@@ -65,7 +65,8 @@ test("a rework whose task was cancelled holds up no other", async () => {
 test("beside a worker, the others go on when it has failed", async () => {
   const world = await crowded("a", "b", "c");
   const { host, settings, onEvent: _, ...context } = await world.context();
-  const queue = mergeBeside(world.store, host, context, settings, { sendBack });
+  const auto = { ...settings, auto: true };
+  const queue = mergeBeside(world.store, host, context, () => auto, { sendBack });
   await until("c waits", () => world.landing("c")?.reason?.startsWith("waits for") === true);
   await world.store.cancel("b", { by: "t" });
   await until("c has its turn", () => world.landing("c")?.state === "reworked");

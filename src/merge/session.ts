@@ -32,6 +32,8 @@ export interface MergeContext extends ProofHost {
   openPullRequests?(ids: readonly string[], tell: (landing: Landing) => void): Promise<void>;
   /** Tasks that a person has named: no rework has the right of way before them. */
   goAhead?: ReadonlySet<string>;
+  /** Commits of targets that have failed `prove`, for a queue that makes many passes by itself. */
+  redTips?: Set<string>;
   now(): number;
   onEvent?(event: MergeEvent): void;
 }
@@ -75,6 +77,7 @@ export class Session {
   readonly rightOfWay = new RightOfWay(this);
   /** Why a commit of the target fails the queue's proof by itself; null: it does not. */
   readonly provenTips = new Map<string, string | null>();
+  readonly redTips: Set<string>;
   readonly #landings = new Map<string, Landing>();
   readonly #before = new Map<string, Landing | null>();
   readonly #held = new Set<Candidate>();
@@ -93,6 +96,7 @@ export class Session {
       identity: this.identity,
     } = given);
     this.top = top;
+    this.redTips = this.context.redTips ?? new Set();
   }
 
   static async open(
@@ -160,10 +164,13 @@ export class Session {
     this.tell(landing);
   }
 
-  /** Held because of that commit of the target: to prove it there again would end in the same way. */
+  /**
+   * Held because of that commit of the target: to prove it there again would end in the same way. Not
+   * so in a new process: `prove` may be another one by now, or the machine repaired.
+   */
   isHeldAt(candidate: Candidate, onto: string): boolean {
     const landing = this.of(candidate);
-    const isSame = landing.from === onto && landing.to === undefined;
+    const isSame = landing.from === onto && landing.to === undefined && this.redTips.has(onto);
     if (landing.state !== "held" || !isSame || this.context.goAhead?.has(candidate.id))
       return false;
     this.#held.add(candidate);
