@@ -4,6 +4,7 @@ import { expect, test } from "vitest";
 import { until } from "../../test/support/deadline.ts";
 import { MergeWorld } from "../../test/support/merge-world.ts";
 import { mergeBeside } from "./beside.ts";
+import { planMerge } from "./plan.ts";
 import { sendBack } from "./send-back.ts";
 
 const list = (...lines: string[]) => ({ "list.txt": `begin\n${lines.join("\n")}\nend\n` });
@@ -45,6 +46,21 @@ test("work in other files lands meanwhile", async () => {
   await world.merge({}, { sendBack });
   expect(states(world, "a", "b", "c", "d")).toEqual(["landed", "reworked", "queued", "landed"]);
   expect(world.landing("c")?.reason).toBe("waits for the rework of b, which changes list.txt too");
+});
+
+test("one that is done again keeps it until the queue has it: another worker's pass may come first", async () => {
+  const world = await crowded("a", "b", "c");
+  await world.merge({}, { sendBack });
+  await world.work("b", list("a", "b"));
+  await world.merge({}, { sendBack, ids: ["c"] });
+  expect(states(world, "b", "c")).toEqual(["reworked", "queued"]);
+  const plan = await planMerge(await world.context(), null);
+  expect(plan.map(({ candidate, state }) => `${candidate.id} ${state}`)).toEqual([
+    "b queued",
+    "c conflict",
+  ]);
+  await world.merge({}, { sendBack });
+  expect(states(world, "b", "c")).toEqual(["landed", "reworked"]);
 });
 
 test("one that a person names does not wait", async () => {
