@@ -72,8 +72,8 @@ export function mergeBeside(
       if (change.kind === "missed") void look();
       else if (change.kind !== "task") continue;
       else if (change.to === "done") void look(change.id);
-      // Others may have waited for its rework.
-      else if (change.to === "failed" && open.size > 0) void look(change.id);
+      // Others may have waited for its rework; null: it was quarantined, or is gone.
+      else if ((change.to ?? "failed") === "failed" && open.size > 0) void look(change.id);
     }
   };
   const watching = watch().catch(onError);

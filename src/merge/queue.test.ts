@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/support/deadline.ts";
+import { newFolder } from "../../test/support/folders.ts";
 import { MergeWorld } from "../../test/support/merge-world.ts";
 import { commitWorkspace } from "../work/workspaces/commit.ts";
 import { readRecord, writeRecord } from "../work/workspaces/record.ts";
@@ -206,16 +207,20 @@ describe("what does not land", () => {
   });
 
   it("says that a branch without commits has no changes, and holds one with uncommitted ones", async () => {
-    const world = await MergeWorld.begin();
+    const world = await MergeWorld.begin(undefined, join(newFolder(), "my work"));
     await world.done("t.1", {});
     await world.done("t.2", {});
     writeFileSync(join(world.workspace("t.2"), "new.txt"), "by hand\n");
     await world.merge();
     expect(world.story).toEqual(["t.1 no_changes", "t.2 held"]);
     expect(world.landing("t.2")?.reason).toBe("its worktree has changes that are not committed");
-    expect(world.landing("t.2")?.command).toContain("commit");
     await world.merge();
     expect(await world.ledger("held")).toHaveLength(1);
+    const { command } = world.landing("t.2") ?? {};
+    const who = "GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t";
+    execFileSync("sh", ["-c", `export ${who}; ${command} -qm work`]);
+    await world.merge();
+    expect(world.story.at(-1)).toBe("t.2 landed");
   });
 
   it("tries a conflict again that could not be sent back, and says it once in the ledger", async () => {

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { until } from "../../test/support/deadline.ts";
@@ -74,6 +74,15 @@ test("a rework whose task was cancelled holds up no other", async () => {
   const world = await crowded("a", "b", "c");
   await world.merge({}, { sendBack });
   await world.store.cancel("b", { by: "t" });
+  await world.merge({}, { sendBack });
+  expect(states(world, "b", "c")).toEqual(["reworked", "reworked"]);
+});
+
+test("a rework whose task cannot be read any more holds up no other", async () => {
+  const world = await crowded("a", "b", "c");
+  await world.merge({}, { sendBack });
+  mkdirSync(join(world.run, "quarantine"), { recursive: true });
+  renameSync(join(world.run, "pending/b.json"), join(world.run, "quarantine/b.json"));
   await world.merge({}, { sendBack });
   expect(states(world, "b", "c")).toEqual(["reworked", "reworked"]);
 });

@@ -25,6 +25,9 @@ export function markReworked(run: string, task: string): void {
   writeFileSync(join(marksOf(run), task), "");
 }
 
+/** One that has failed, was cancelled or quarantined, or is gone, may never be done. */
+const AT_WORK: readonly string[] = ["waiting", "pending", "claimed", "review"];
+
 interface Place {
   context: Pick<MergeContext, "store" | "goAhead">;
   repository: Repository;
@@ -71,10 +74,9 @@ export class RightOfWay {
         continue;
       }
       if (landing.repository !== repository.path || landing.target !== target.branch) continue;
-      const { state } = (await store.show(task)) ?? {};
-      if (state === undefined || state === "failed") continue;
-      if (state !== "done" || (landing.state === "reworked" && !due?.has(task)))
-        found.push(landing);
+      const { state = "gone" } = (await store.show(task)) ?? {};
+      const isNext = state === "done" && landing.state === "reworked" && !due?.has(task);
+      if (isNext || AT_WORK.includes(state)) found.push(landing);
     }
     return found;
   }
