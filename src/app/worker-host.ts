@@ -6,7 +6,7 @@ import type { Accounts } from "../engines/accounts/accounts.ts";
 import type { Engine, EngineName } from "../engines/engine.ts";
 import { followLogs } from "../engines/session-logs.ts";
 import type { GatePort } from "../gate/operations.ts";
-import { mergeSection } from "../merge/config.ts";
+import { DEFAULT_MERGE, mergeSection } from "../merge/config.ts";
 import type { MergeContext } from "../merge/session.ts";
 import type { EnginePort } from "../overview/model-operations.ts";
 import { PIT_OFFER } from "../pit/fs/offer.ts";
@@ -20,6 +20,7 @@ import { ticksOfTree } from "../platform/processes/process-tree.ts";
 import { findProgram, probeProgram, whyNoInterpreter } from "../platform/processes/programs.ts";
 import { findLayout } from "../queue/fs/open-fs-run.ts";
 import type { RouteHost, WorkerHost } from "../work/host.ts";
+import type { Beside } from "../work/worker.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -83,20 +84,29 @@ export function whyNotInstalled(program: string, path: string | undefined): stri
   return `${what}${where}; install it, or set binary to its path`;
 }
 
-/** With `auto` in [merge], the merge queue. */
-const mergeBeside: WorkerHost["beside"] = async (store, host, options) => {
-  const settings = options.config?.section(mergeSection);
-  if (!settings?.auto) return { stop: async () => {} };
-  const { config } = options;
+/** With `auto` in [merge], the merge queue; also once a change of viv.toml says so. */
+const mergeBeside: WorkerHost["beside"] = (store, host, options) => {
+  const settings = () => options.config?.section(mergeSection) ?? DEFAULT_MERGE;
   const openPullRequests: MergeContext["openPullRequests"] = async (ids, tell) => {
     const [{ openPullRequests: open }, { forgeHost }] = await Promise.all([
       import("../merge/forge/open.ts"),
       import("./forge-host.ts"),
     ]);
-    await open({ store, host: forgeHost(host.env), config }, ids, { tell });
+    await open({ store, host: forgeHost(host.env), config: options.config }, ids, { tell });
   };
-  const { mergeBeside: beside } = await import("../merge/beside.ts");
-  return beside(store, host, options, settings, { openPullRequests });
+  let queue: Promise<Beside> | null = null;
+  const begin = () => {
+    if (!settings().auto) return;
+    queue ??= import("../merge/beside.ts").then((merge) =>
+      merge.mergeBeside(store, host, options, settings, { openPullRequests }),
+    );
+  };
+  begin();
+  return {
+    update: begin,
+    settle: async () => (await queue)?.settle?.(),
+    stop: async () => (await queue)?.stop(),
+  };
 };
 
 /** What the check of a route asks of this machine. `sessions`: the folder of the engines' own files. */

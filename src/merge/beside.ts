@@ -17,16 +17,16 @@ export function mergeBeside(
   store: Store,
   host: WorkerHost,
   options: Pick<WorkerOptions, "routeFor" | "killAfterMs" | "logBytes" | "onEvent">,
-  settings: MergeSettings,
+  settings: () => MergeSettings,
   ports: Partial<Pick<MergeContext, "sendBack" | "openPullRequests">> = {},
 ): Beside {
   const stopping = new AbortController();
   const { signal } = stopping;
   const { routeFor, killAfterMs, logBytes } = options;
   const onError = (error: unknown) => options.onEvent?.({ kind: "trouble", error });
-  const context: MergeContext = {
-    ...{ store, host, settings, routeFor, killAfterMs, logBytes, signal, sendBack },
-    ...{ machine: localMachine(), now: Date.now, ...ports },
+  const context: Omit<MergeContext, "settings"> = {
+    ...{ store, host, routeFor, killAfterMs, logBytes, signal, sendBack },
+    ...{ machine: localMachine(), now: Date.now, redTips: new Set(), ...ports },
     onEvent: (event) => {
       if (event.kind !== "landing" || note(event.landing)) tell(event, options);
     },
@@ -53,7 +53,8 @@ export function mergeBeside(
       const wanted = news === "all" ? null : [...news, ...open];
       news = null;
       try {
-        await mergeOnce(context, wanted);
+        const now = settings();
+        if (now.auto) await mergeOnce({ ...context, settings: now }, wanted);
       } catch (error) {
         onError(error);
       }
@@ -71,8 +72,8 @@ export function mergeBeside(
       if (change.kind === "missed") void look();
       else if (change.kind !== "task") continue;
       else if (change.to === "done") void look(change.id);
-      // Others may have waited for its rework.
-      else if (change.to === "failed" && open.size > 0) void look(change.id);
+      // Others may have waited for its rework; null: it was quarantined, or is gone.
+      else if ((change.to ?? "failed") === "failed" && open.size > 0) void look(change.id);
     }
   };
   const watching = watch().catch(onError);

@@ -80,7 +80,9 @@ function summary({ landings, landed_before, action }: MergeOutput, { color }: Te
 }
 
 function reworkSteps(landings: readonly Row[]): string[] {
-  const count = landings.filter(({ landing }) => landing === "reworked").length;
+  // One that is done again and waits for its review needs no worker.
+  const reworked = landings.filter(({ landing }) => landing === "reworked");
+  const count = reworked.filter(({ state }) => state === "pending").length;
   return count === 0 ? [] : [`do ${counted(count, "task")} again with: viv work --drain`];
 }
 

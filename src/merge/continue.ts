@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { VivError } from "../base/errors.ts";
 import { idWord } from "../base/names.ts";
+import { quoted } from "../base/text.ts";
 import { askGit, type GitPlace, gitNames, lastWord } from "../platform/git/git.ts";
 import { mustShow } from "../queue/operation.ts";
 import { wordOf } from "../queue/states.ts";
@@ -123,14 +124,14 @@ async function commitResolved(
   const { task: id } = landing;
   const admin = adminOf(repository, path);
   if (admin === null) {
-    const repair = `git -C ${repository.path} worktree repair ${path}`;
+    const repair = `git -C ${quoted(repository.path)} worktree repair ${quoted(path)}`;
     throw refused(id, `${path} is no worktree of ${repository.path} any more; try: ${repair}.`);
   }
   const place = placeOf(admin, path);
   const unfinished = unfinishedIn(admin);
   const unmerged = await gitNames(UNMERGED, place);
   if (unmerged.length > 0) {
-    const add = `git -C ${path} add FILE`;
+    const add = `git -C ${quoted(path)} add FILE`;
     throw refused(id, `not resolved in ${path}: ${unmerged.join(", ")}; edit, then ${add}.`);
   }
   const suspects = new Set([...(landing.files ?? []), ...(record.conflicts ?? [])]);
@@ -142,7 +143,7 @@ async function commitResolved(
     await mustBeOn(record.branch, place);
     await endMerge(place);
   } else if (unfinished !== null) {
-    const go = `git -C ${path} ${unfinished} --continue`;
+    const go = `git -C ${quoted(path)} ${unfinished} --continue`;
     throw refused(id, `a ${unfinished} is unfinished in ${path}; end it with: ${go}.`);
   }
   await commitWorkspace(path, `${id}: resolved by hand`);

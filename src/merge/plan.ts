@@ -46,6 +46,7 @@ export async function planMerge(
     const merges = new Set<string>();
     const rightOfWay = new RightOfWay({
       ...{ context: { store, goAhead: new Set(wanted) }, repository, target: { branch: target } },
+      due: new Set(candidates.map(({ id }) => id)),
     });
     for (const candidate of candidates) {
       const plan = (state: Planned["state"], more: Omit<Partial<Planned>, "state"> = {}) =>

@@ -3,6 +3,7 @@ import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync }
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../../test/support/deadline.ts";
+import { newFolder } from "../../test/support/folders.ts";
 import { MergeWorld } from "../../test/support/merge-world.ts";
 import { commitWorkspace } from "../work/workspaces/commit.ts";
 import { readRecord, writeRecord } from "../work/workspaces/record.ts";
@@ -184,26 +185,42 @@ describe("what does not land", () => {
     );
     const proofs = () => readFileSync(count, "utf8").length;
     expect(proofs(), "each of the two, and the target once").toBe(3);
+    const redTips = new Set([world.git("rev-parse", "viv/night")]);
+    await world.merge({ prove }, { redTips });
+    expect(proofs(), "nothing has changed for a queue that goes on").toBe(3);
     await world.merge({ prove });
-    expect(proofs(), "nothing has changed").toBe(3);
+    expect(proofs(), "another process looks again: at one, and at the target").toBe(5);
     await world.merge({ prove }, { ids: ["t.2"], goAhead: new Set(["t.2"]) });
-    expect(proofs(), "a person has named it").toBe(5);
+    expect(proofs(), "a person has named it").toBe(7);
     await world.done("t.3", { fixed: "" });
     await world.merge({ prove });
     expect(world.story.slice(-3)).toEqual(["t.3 landed", "t.1 landed", "t.2 landed"]);
   });
 
-  it("says that a branch without commits has no changes, and holds one with uncommitted ones", async () => {
+  it("lands what was held because of its target after another prove was set", async () => {
     const world = await MergeWorld.begin();
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.merge({ prove: "false" });
+    expect(world.landing("t.1")?.reason).toMatch(/repair that, or change prove in \[merge\]$/);
+    await world.merge({ prove: "true" });
+    expect(world.story).toEqual(["t.1 held", "t.1 landed"]);
+  });
+
+  it("says that a branch without commits has no changes, and holds one with uncommitted ones", async () => {
+    const world = await MergeWorld.begin(undefined, join(newFolder(), "my work"));
     await world.done("t.1", {});
     await world.done("t.2", {});
     writeFileSync(join(world.workspace("t.2"), "new.txt"), "by hand\n");
     await world.merge();
     expect(world.story).toEqual(["t.1 no_changes", "t.2 held"]);
     expect(world.landing("t.2")?.reason).toBe("its worktree has changes that are not committed");
-    expect(world.landing("t.2")?.command).toContain("commit");
     await world.merge();
     expect(await world.ledger("held")).toHaveLength(1);
+    const { command } = world.landing("t.2") ?? {};
+    const who = "GIT_AUTHOR_NAME=t GIT_AUTHOR_EMAIL=t GIT_COMMITTER_NAME=t GIT_COMMITTER_EMAIL=t";
+    execFileSync("sh", ["-c", `export ${who}; ${command} -qm work`]);
+    await world.merge();
+    expect(world.story.at(-1)).toBe("t.2 landed");
   });
 
   it("tries a conflict again that could not be sent back, and says it once in the ledger", async () => {
@@ -444,6 +461,7 @@ describe("the target", () => {
     expect(readFileSync(join(world.repo, "a.txt"), "utf8")).toBe("in the middle of something\n");
     await world.merge({ into: "main" });
     for (const id of ["t.1", "t.2", "t.3"]) expect(world.landing(id)?.state).toBe("landed");
+    expect(world.landing("t.2")?.reason, "nothing is in its way any more").toBe(undefined);
     expect(await world.ledger("landed")).toHaveLength(3);
     expect(world.git("for-each-ref", "refs/viv")).toBe("");
   });
@@ -594,6 +612,26 @@ describe("repositories as they are", () => {
     expect(world.events.filter(({ kind }) => kind === "notice")).toMatchObject([
       { message: expect.stringMatching(/hook pre-merge-commit of .* put their checks into prove/) },
     ]);
+  });
+
+  it("holds before a branch that a hook guards, with the command that runs it", async () => {
+    const world = await MergeWorld.begin();
+    world.git("branch", "release");
+    const hook = join(world.repo, ".git/hooks/reference-transaction");
+    mkdirSync(join(world.repo, ".git/hooks"));
+    writeFileSync(hook, "#!/bin/sh\n! grep -q release || test -e allowed\n", { mode: 0o755 });
+    await world.done("t.1", { "b.txt": "b\n" });
+    await world.merge({ into: "release" });
+    const { state, reason, command = "" } = world.landing("t.1") ?? {};
+    expect([state, reason]).toEqual([
+      "held",
+      "a reference-transaction hook guards release, and the queue runs no hooks",
+    ]);
+    expect(() => execFileSync("/bin/sh", ["-c", command], { stdio: "ignore" })).toThrow();
+    world.write(world.repo, { allowed: "" });
+    execFileSync("/bin/sh", ["-c", command]);
+    await world.merge({ into: "release" });
+    expect(world.landing("t.1")).toMatchObject({ state: "landed", target: "release" });
   });
 
   it("holds in a shallow clone without the common commit, with the command that helps", async () => {

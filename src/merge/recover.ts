@@ -1,4 +1,5 @@
 import { isName } from "../base/names.ts";
+import { quoted } from "../base/text.ts";
 import { git, isAncestor } from "../platform/git/git.ts";
 import { inspect } from "../work/workspaces/inspect.ts";
 import { commitOf } from "../work/workspaces/worktree.ts";
@@ -82,7 +83,7 @@ async function resumed(session: Session, candidate: Candidate): Promise<Landing>
   const { state, to, target } = before;
   if (to !== undefined && ["landing", "held"].includes(state)) {
     if (await session.isIn(to, target)) {
-      await session.finish(candidate, "found", { ...before, to });
+      await session.finish(candidate, "found", { ...before, to, reason: undefined });
       return session.of(candidate);
     }
   }
@@ -106,7 +107,8 @@ async function resumed(session: Session, candidate: Candidate): Promise<Landing>
 async function withoutCommits(session: Session, candidate: Candidate): Promise<void> {
   const found = await inspect(session.context.store.workspaces, candidate.id);
   if (found?.info.kind === "worktree" && found.info.dirty) {
-    const command = `git -C ${found.info.path} add -A && git -C ${found.info.path} commit`;
+    const there = `git -C ${quoted(found.info.path)}`;
+    const command = `${there} add -A && ${there} commit`;
     await session.hold(candidate, "its worktree has changes that are not committed", { command });
     return;
   }

@@ -1,9 +1,10 @@
-import { existsSync, readdirSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { until } from "../../test/support/deadline.ts";
 import { MergeWorld } from "../../test/support/merge-world.ts";
 import { mergeBeside } from "./beside.ts";
+import { planMerge } from "./plan.ts";
 import { sendBack } from "./send-back.ts";
 
 const list = (...lines: string[]) => ({ "list.txt": `begin\n${lines.join("\n")}\nend\n` });
@@ -47,6 +48,21 @@ test("work in other files lands meanwhile", async () => {
   expect(world.landing("c")?.reason).toBe("waits for the rework of b, which changes list.txt too");
 });
 
+test("one that is done again keeps it until the queue has it: another worker's pass may come first", async () => {
+  const world = await crowded("a", "b", "c");
+  await world.merge({}, { sendBack });
+  await world.work("b", list("a", "b"));
+  await world.merge({}, { sendBack, ids: ["c"] });
+  expect(states(world, "b", "c")).toEqual(["reworked", "queued"]);
+  const plan = await planMerge(await world.context(), null);
+  expect(plan.map(({ candidate, state }) => `${candidate.id} ${state}`)).toEqual([
+    "b queued",
+    "c conflict",
+  ]);
+  await world.merge({}, { sendBack });
+  expect(states(world, "b", "c")).toEqual(["landed", "reworked"]);
+});
+
 test("one that a person names does not wait", async () => {
   const world = await crowded("a", "b", "c");
   await world.merge({}, { sendBack });
@@ -62,10 +78,20 @@ test("a rework whose task was cancelled holds up no other", async () => {
   expect(states(world, "b", "c")).toEqual(["reworked", "reworked"]);
 });
 
+test("a rework whose task cannot be read any more holds up no other", async () => {
+  const world = await crowded("a", "b", "c");
+  await world.merge({}, { sendBack });
+  mkdirSync(join(world.run, "quarantine"), { recursive: true });
+  renameSync(join(world.run, "pending/b.json"), join(world.run, "quarantine/b.json"));
+  await world.merge({}, { sendBack });
+  expect(states(world, "b", "c")).toEqual(["reworked", "reworked"]);
+});
+
 test("beside a worker, the others go on when it has failed", async () => {
   const world = await crowded("a", "b", "c");
   const { host, settings, onEvent: _, ...context } = await world.context();
-  const queue = mergeBeside(world.store, host, context, settings, { sendBack });
+  const auto = { ...settings, auto: true };
+  const queue = mergeBeside(world.store, host, context, () => auto, { sendBack });
   await until("c waits", () => world.landing("c")?.reason?.startsWith("waits for") === true);
   await world.store.cancel("b", { by: "t" });
   await until("c has its turn", () => world.landing("c")?.state === "reworked");

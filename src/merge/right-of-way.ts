@@ -10,8 +10,8 @@ import type { MergeContext } from "./session.ts";
 import type { Target } from "./target.ts";
 
 /**
- * A task that went back has the right of way: until it is done again or has failed, no other work
- * lands in the files that it has changed. Without that, of many tasks that change one place, each
+ * A task that went back has the right of way: until the queue has it again, or it has failed, no other
+ * work lands in the files that it has changed. Without that, of many tasks that change one place, each
  * rework would end with the next conflict, because another one has landed meanwhile.
  *
  * `merge/.reworked/<id>` only saves reading every landing: a mark that is missing costs one more
@@ -25,10 +25,15 @@ export function markReworked(run: string, task: string): void {
   writeFileSync(join(marksOf(run), task), "");
 }
 
+/** One that has failed, was cancelled or quarantined, or is gone, may never be done. */
+const AT_WORK: readonly string[] = ["waiting", "pending", "claimed", "review"];
+
 interface Place {
   context: Pick<MergeContext, "store" | "goAhead">;
   repository: Repository;
   target: Pick<Target, "branch">;
+  /** Those that a plan has before it; a real pass writes that into their landings. */
+  due?: ReadonlySet<string>;
 }
 
 export class RightOfWay {
@@ -54,9 +59,12 @@ export class RightOfWay {
     return null;
   }
 
-  /** The landings of tasks that went back to come into this target, and are at work. */
+  /**
+   * The landings of tasks that went back to come into this target, and are at work, or were done after
+   * this pass had begun: the next one has them.
+   */
   async #reworked(): Promise<Landing[]> {
-    const { context, repository, target } = this.#place;
+    const { context, repository, target, due } = this.#place;
     const { store } = context;
     const found: Landing[] = [];
     for (const task of ifThere(() => readdirSync(marksOf(store.folder))) ?? []) {
@@ -66,8 +74,9 @@ export class RightOfWay {
         continue;
       }
       if (landing.repository !== repository.path || landing.target !== target.branch) continue;
-      const { state } = (await store.show(task)) ?? {};
-      if (state !== undefined && state !== "done" && state !== "failed") found.push(landing);
+      const { state = "gone" } = (await store.show(task)) ?? {};
+      const isNext = state === "done" && landing.state === "reworked" && !due?.has(task);
+      if (isNext || AT_WORK.includes(state)) found.push(landing);
     }
     return found;
   }

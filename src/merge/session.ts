@@ -8,6 +8,7 @@ import { commitOf, type Repository } from "../work/workspaces/worktree.ts";
 import { type Candidate, waitsFor } from "./candidates.ts";
 import { checkoutsOf, fastForward, forwardCommand, type Obstacle } from "./checkouts.ts";
 import type { MergeSettings } from "./config.ts";
+import { hasGuard } from "./hooks.ts";
 import { type Landing, writeLanding } from "./landing.ts";
 import { treeOf } from "./merge-commit.ts";
 import type { ProofHost } from "./prove-merge.ts";
@@ -26,6 +27,8 @@ export interface MergeContext extends ProofHost {
   openPullRequests?(ids: readonly string[], tell: (landing: Landing) => void): Promise<void>;
   /** Tasks that a person has named: no rework has the right of way before them. */
   goAhead?: ReadonlySet<string>;
+  /** Commits of targets that have failed `prove`, for a queue that makes many passes by itself. */
+  redTips?: Set<string>;
   now(): number;
   onEvent?(event: MergeEvent): void;
 }
@@ -69,9 +72,11 @@ export class Session {
   readonly rightOfWay = new RightOfWay(this);
   /** Why a commit of the target fails the queue's proof by itself; null: it does not. */
   readonly provenTips = new Map<string, string | null>();
+  readonly redTips: Set<string>;
   readonly #landings = new Map<string, Landing>();
   readonly #before = new Map<string, Landing | null>();
   readonly #held = new Set<Candidate>();
+  #isGuarded: boolean | undefined;
   #recorded: Set<string> | null = null;
 
   private constructor(
@@ -87,6 +92,7 @@ export class Session {
       identity: this.identity,
     } = given);
     this.top = top;
+    this.redTips = this.context.redTips ?? new Set();
   }
 
   static async open(
@@ -146,10 +152,13 @@ export class Session {
     this.tell(landing);
   }
 
-  /** Held because of that commit of the target: to prove it there again would end in the same way. */
+  /**
+   * Held because of that commit of the target: to prove it there again would end in the same way. Not
+   * so in a new process: `prove` may be another one by now, or the machine repaired.
+   */
   isHeldAt(candidate: Candidate, onto: string): boolean {
     const landing = this.of(candidate);
-    const isSame = landing.from === onto && landing.to === undefined;
+    const isSame = landing.from === onto && landing.to === undefined && this.redTips.has(onto);
     if (landing.state !== "held" || !isSame || this.context.goAhead?.has(candidate.id))
       return false;
     this.#held.add(candidate);
@@ -275,9 +284,16 @@ export class Session {
   async moveTarget(from: string, to: string): Promise<"done" | "moved" | Obstacle> {
     const { branch, ref } = this.target;
     const [checkout, second] = await checkoutsOf(this.repository, branch);
+    const update = `git -C ${quoted(this.repository.path)} update-ref ${ref}`;
+    const command = (commit: string) =>
+      checkout ? forwardCommand(checkout.path, commit) : `${update} ${commit}`;
+    this.#isGuarded ??= branch.startsWith("viv/") ? false : await hasGuard(this.repository);
+    if (this.#isGuarded) {
+      const reason = `a reference-transaction hook guards ${branch}, and the queue runs no hooks`;
+      return { reason, command };
+    }
     if (checkout !== undefined) {
       const other = second && `${branch} is checked out in ${checkout.path} and in ${second.path}`;
-      const command = (commit: string) => forwardCommand(checkout.path, commit);
       if (other) return { reason: other, command };
       const result = await fastForward(checkout, branch, { from, to });
       if (result !== null) return result;
@@ -288,9 +304,10 @@ export class Session {
       } catch (error) {
         if ((await commitOf(this.repository, ref)) !== from) return "moved";
         if (!isVivError(error)) throw error;
-        const reason = `${branch} cannot be moved (${error.message.replace(/\.$/, "")})`;
-        const update = `git -C ${quoted(this.repository.path)} update-ref ${ref}`;
-        return { reason, command: (commit) => `${update} ${commit}` };
+        return {
+          reason: `${branch} cannot be moved (${error.message.replace(/\.$/, "")})`,
+          command,
+        };
       }
     }
     this.target.tip = to;

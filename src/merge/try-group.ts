@@ -244,6 +244,8 @@ async function whyTargetIsRed(session: Session, { candidate, from }: Step): Prom
   const help = "repair that, or change prove in [merge]";
   const why = verdict.kind === "green" ? null : `${what} (${verdict.note}; ${log}): ${help}`;
   session.provenTips.set(from, why);
+  if (why === null) session.redTips.delete(from);
+  else session.redTips.add(from);
   return why;
 }
 

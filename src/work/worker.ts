@@ -63,6 +63,8 @@ export interface BesideEvent {
 export interface Beside {
   /** Resolves when nothing is left to do for now. A worker that drains waits for it. */
   settle?(): Promise<void>;
+  /** The worker has other options. */
+  update?(): void;
   stop(): Promise<void>;
 }
 
@@ -152,6 +154,7 @@ export class Worker {
     if (types?.join() !== options.types?.join()) {
       for (const registration of this.#registrations) registration.take(options.types);
     }
+    this.#beside?.update?.();
     this.#wake();
   }
 
@@ -185,9 +188,15 @@ export class Worker {
 
   /** Works until its mode is fulfilled or it is stopped, and all its attempts have ended. */
   async run(): Promise<WorkerReport> {
-    // Its routes are those of the moment, also after an update.
-    const routeFor: WorkerOptions["routeFor"] = (type) => this.#options.routeFor(type);
-    const options = { ...this.#options, routeFor };
+    // Its routes and its viv.toml are those of the moment, also after an update.
+    const now = () => this.#options;
+    const options: WorkerOptions = {
+      ...now(),
+      routeFor: (type) => now().routeFor(type),
+      get config() {
+        return now().config;
+      },
+    };
     this.#beside = await this.#host.beside?.(this.#store, this.#host, options);
     try {
       return await this.#work();

@@ -162,6 +162,7 @@ describe("viv import", () => {
       ],
     });
     expect(await ok(["ls"], around)).toContain("gh-12");
+    expect(await ok(["sync"], around)).toMatch(/^not landed +gh-12 +its task is pending\n$/);
   });
 
   it("shows what it would make before there is a run, and makes none", async () => {

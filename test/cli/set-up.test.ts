@@ -197,6 +197,25 @@ describe("a worker follows viv.toml", () => {
     await until("the heartbeat is as before", async () => (await note())?.note === "");
   });
 
+  it("lands by [merge] as it is now, also once auto is set", async () => {
+    mkdirSync(join(home, "repo"));
+    git("repo", "init", "-q", "-b", "main");
+    git("repo", "commit", "-q", "--allow-empty", "-m", "first");
+    script("h.sh", "echo work > new.txt");
+    const work = (merge: string) =>
+      config(
+        `[merge]\n${merge}\n[handlers.a]\nhandler = "./h.sh"\nworkspace = "worktree"\nrepository = "repo"\n`,
+      );
+    work('into = "main"');
+    const worker = await start();
+    work('into = "main"\nauto = true\nstrategy = "squash"');
+    await worker.says("viv.toml was read anew");
+    await enqueue("a.1", "a");
+    await worker.says("a.1 landed in main");
+    const parents = String(git("repo", "log", "-1", "--format=%p", "main")).trim();
+    expect(parents, "one parent: squashed").toMatch(/^\w+$/);
+  });
+
   it("holds back a route that became bad, until it is repaired", async () => {
     script("h.sh", "true");
     config('[handlers.a]\nhandler = "./h.sh"\n');

@@ -47,7 +47,7 @@ describeEach((program) => {
     await route.viv("cancel", "t.1");
     await until("the tree is gone", () => sleepers("700").length === 0);
     await worker.end(60);
-    expect(await route.json("show", "t.1")).toMatchObject({ state: "failed" });
+    expect(await route.json("show", "t.1")).toMatchObject({ state: "cancelled" });
   });
 
   test("a time limit ends the whole tree", async () => {

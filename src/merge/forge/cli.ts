@@ -18,7 +18,7 @@ const WORDS: Record<string, string> = {
 };
 
 function paintLanding(landing: string | null, { color }: Term): string {
-  const word = WORDS[landing ?? ""] ?? landing ?? "no branch yet";
+  const word = WORDS[landing ?? ""] ?? landing ?? "not landed";
   if (landing === "landed" || landing === "pull_request") return color.green(word);
   return landing === "held" || landing === "needs_you" || landing === "closed"
     ? color.yellow(word)

@@ -162,7 +162,8 @@ export const sync = defineRunOperation({
     const tasks = [];
     for (const { id, did, landing, told, warnings, reason } of report.tasks) {
       const row = await rowOf(store, id, landing);
-      tasks.push({ ...row, did, told, warnings, reason: reason ?? row.reason });
+      const why = landing === null ? `its task is ${row.state}` : row.reason;
+      tasks.push({ ...row, did, told, warnings, reason: reason ?? why });
     }
     return { tasks, held: report.held };
   },

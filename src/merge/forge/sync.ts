@@ -28,7 +28,7 @@ import { mustTell, tellIssue } from "./tell-issue.ts";
 export interface Synced {
   id: string;
   did: "landed" | "closed" | "pushed" | "sent_back" | "held" | "nothing";
-  /** Null: it was made of an issue, and has no branch yet. */
+  /** Null: it was made of an issue, and nobody has begun to land it. */
   landing: Landing | null;
   reason?: string;
   /** The issue's comment was written now. */

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { isVivError, VivError } from "../../base/errors.ts";
+import { quoted } from "../../base/text.ts";
 import { removeSync } from "../../platform/files/beneath.ts";
 import { askGit, type GitPlace, git, gitBytes } from "../../platform/git/git.ts";
 import { trackedBelow } from "./bring.ts";
@@ -103,7 +104,7 @@ export function mustBeAtRest(admin: string, path: string): void {
   if (what !== null) {
     throw invalid(
       path,
-      `a ${what} is unfinished in ${path}; finish it, or run: git -C ${path} ${what} --abort.`,
+      `a ${what} is unfinished in ${path}; finish it, or run: git -C ${quoted(path)} ${what} --abort.`,
     );
   }
 }
@@ -115,7 +116,7 @@ export async function mustBeOn(branch: string, place: GitPlace): Promise<void> {
   const where = head === null ? "a detached HEAD" : head.replace(/^refs\/heads\//, "");
   throw invalid(
     place.cwd,
-    `${place.cwd} is on ${where} instead of its branch ${branch}; bring it back with: git -C ${place.cwd} switch ${branch}.`,
+    `${place.cwd} is on ${where} instead of its branch ${branch}; bring it back with: git -C ${quoted(place.cwd)} switch ${branch}.`,
   );
 }
 
@@ -135,7 +136,7 @@ async function mustNotHave(
   if (which === null) return;
   throw invalid(
     place.cwd,
-    `the branch of ${place.cwd} has ${which}, which was copied or linked there and must not be committed; take it out of its commits (git -C ${place.cwd} rebase -i).`,
+    `the branch of ${place.cwd} has ${which}, which was copied or linked there and must not be committed; take it out of its commits (git -C ${quoted(place.cwd)} rebase -i).`,
   );
 }
 

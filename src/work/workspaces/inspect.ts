@@ -1,6 +1,6 @@
 import { existsSync, lstatSync, readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { counted } from "../../base/text.ts";
+import { counted, quoted } from "../../base/text.ts";
 import { askGit, type GitPlace, git } from "../../platform/git/git.ts";
 import type { WorktreeContent } from "../host.ts";
 import { changesIn, submodulesIn } from "./commit.ts";
@@ -88,7 +88,7 @@ async function inspectWorktree(info: WorkspaceInfo, record: WorktreeRecord): Pro
   const worktree = { record, repository, tip, place };
   if (info.missing) return { info, worktree };
   if (admin === null || place === null) {
-    const repair = `git -C ${repository.path} worktree repair ${info.path}`;
+    const repair = `git -C ${quoted(repository.path)} worktree repair ${quoted(info.path)}`;
     return { info, worktree, obstacle: `its repository does not know it any more; try: ${repair}` };
   }
   const { nested, isDirty } = await lookInto(place);
@@ -155,7 +155,7 @@ async function obstacleIn(
   const { status, stdout } = await askGit(loose, place);
   const count = status === 0 ? Number(stdout.toString()) : 0;
   if (count === 0) return null;
-  const rescue = `git -C ${path} branch NAME`;
+  const rescue = `git -C ${quoted(path)} branch NAME`;
   return `it has ${counted(count, "commit")} on no branch; keep with: ${rescue}`;
 }
 

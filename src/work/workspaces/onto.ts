@@ -1,5 +1,6 @@
 import { lstatSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
+import { quoted } from "../../base/text.ts";
 import { askGit, type GitPlace, git, lastWord } from "../../platform/git/git.ts";
 import { hasOtherWork, hiddenSides, mergeTrees, sinceBase } from "../../platform/git/merge-tree.ts";
 import { checkOut, treeOfFiles, treeWith } from "./archive.ts";
@@ -137,7 +138,7 @@ async function moveBranch(
   if (now !== head) {
     throw invalid(
       repository.path,
-      `${branch} has moved while it was brought onto ${tip.slice(0, 10)}; bring it back with: git -C ${repository.path} update-ref ${ref} ${head}.`,
+      `${branch} has moved while it was brought onto ${tip.slice(0, 10)}; bring it back with: git -C ${quoted(repository.path)} update-ref ${ref} ${head}.`,
     );
   }
   const move = ["update-ref", "-m", "viv: rework", ref, tip, head];

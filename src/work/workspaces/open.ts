@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, rmSync, type Stats } from "node:fs";
 import { resolve } from "node:path";
 import { isVivError, VivError } from "../../base/errors.ts";
+import { quoted } from "../../base/text.ts";
 import { mkdirSync } from "../../platform/files/beneath.ts";
 import { askGit, git } from "../../platform/git/git.ts";
 import { type Begin, beginAt } from "./begin.ts";
@@ -115,7 +116,7 @@ async function openWorktree(
   if (admin === null && isThere && readdirSync(path).length > 0) {
     throw invalid(
       path,
-      `${path} is no worktree of ${repository.path}; if the run was moved, run: git -C ${repository.path} worktree repair ${path}; otherwise move the folder away.`,
+      `${path} is no worktree of ${repository.path}; if the run was moved, run: git -C ${quoted(repository.path)} worktree repair ${quoted(path)}; otherwise move the folder away.`,
     );
   }
   const record = await recordFor(request, { repository, path, admin }, before);

@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { quoted } from "../../base/text.ts";
 import { askGit, git } from "../../platform/git/git.ts";
 import {
   branchOf,
@@ -91,7 +92,7 @@ async function make(repository: Repository, record: WorktreeRecord): Promise<boo
     if (!(await exists(repository, "viv"))) throw error;
     throw invalid(
       path,
-      `the repository ${path} has a branch called viv, so it cannot have ${branch}; rename it with: git -C ${path} branch -m viv other-name.`,
+      `the repository ${path} has a branch called viv, so it cannot have ${branch}; rename it with: git -C ${quoted(path)} branch -m viv other-name.`,
       error,
     );
   }
