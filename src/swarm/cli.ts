@@ -145,18 +145,18 @@ export async function runSwarmCli(args: readonly string[], context: Context): Pr
   try {
     return await parsed.command.run(parsed.values, context);
   } catch (error) {
-    stderr.write(`error: ${messageOf(error)}\n`);
+    stderr.write(`error: ${inItsTerms(error)}\n`);
     return 1;
   }
 }
 
 /** Advice that names a flag or command of `viv` is put into swarm-cli's terms. */
-function _messageOf(error: unknown): string {
+function inItsTerms(error: unknown): string {
   if (isVivError(error, "TASK_EXISTS") && error.details.state !== "gone") {
     const { id, state, worker, other } = error.details;
     const where = `${state}${worker ? ` by ${worker}` : ""}`;
     const how = other ? ` with another ${other}` : "";
     return `task ${id} is there already (${where})${how}; choose another id`;
   }
-  return _messageOf(error);
+  return messageOf(error);
 }

@@ -220,6 +220,12 @@ describe("a task in the queue", () => {
     expect((await why("t.1")).reasons).toEqual([
       { code: "queued", text: "it is in the queue; w1 will take it in turn" },
     ]);
+    const held = "[handlers.job] is held back: there is no program ./h.sh";
+    registration.note(held, { atOnce: true });
+    await until("it is written", async () => (await codes("t.1"))[0] === "route_held");
+    expect((await why("t.1")).reasons).toEqual([
+      { code: "route_held", text: held, command: "viv config check" },
+    ]);
     await registration.release();
     await store.close();
     expect(await codes("t.1")).toEqual(["no_worker"]);
