@@ -19,9 +19,10 @@ ensureDebianPackages([
   { command: "bwrap", package: "bubblewrap" },
   { command: "tmux", package: "tmux" },
 ]);
-for (const { command } of tryDebianPackages([{ command: "gh", package: "gh" }])) {
-  console.error(`${command} is not installed: the tests with the real one are skipped.`);
-}
+// The tests with these are skipped where they are missing.
+const others = ["gh", "zsh", "fish", "ksh", "mksh", "tcsh"];
+const missing = tryDebianPackages(others.map((name) => ({ command: name, package: name })));
+for (const { command } of missing) console.error(`${command} is not installed: no test with it.`);
 ensureBuilt();
 
 if (selection.length === 0) {
