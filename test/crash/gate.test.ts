@@ -97,6 +97,7 @@ test("first come, first served between processes, also over the dead", async () 
     await until(`${name} waits`, () => gate.view().queue.at(-1)?.name === name);
   }
   const ours = gate.acquire({ name: "ours", priority: "low" });
+  await until("we wait", () => gate.view().queue.at(-1)?.name === "ours");
   await kill(users[1] as Script);
   expect(gate.view()).toMatchObject({
     holders: [{ name: "holder", pid: holder.pid }],
