@@ -1,4 +1,12 @@
-import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { until } from "../../test/support/deadline.ts";
@@ -96,6 +104,26 @@ test("beside a worker, the others go on when it has failed", async () => {
   await world.store.cancel("b", { by: "t" });
   await until("c has its turn", () => world.landing("c")?.state === "reworked");
   await queue.stop();
+});
+
+test("a link in the place of the marks, a folder or an unreadable landing: none is harmed or held up", async () => {
+  const world = await crowded("a", "b", "c");
+  const outside = join(world.home, "outside");
+  mkdirSync(outside);
+  writeFileSync(join(outside, "kept"), "");
+  mkdirSync(join(world.run, "merge"), { recursive: true });
+  const marks = join(world.run, "merge/.reworked");
+  symlinkSync(outside, marks);
+  await world.merge({}, { sendBack, ids: ["a"] });
+  expect(readdirSync(outside)).toEqual(["kept"]);
+  rmSync(marks);
+  mkdirSync(join(marks, "folder"), { recursive: true });
+  writeFileSync(join(marks, "torn"), "");
+  writeFileSync(join(world.run, "merge/torn.json"), "{");
+  await world.done("d", { "d.txt": "d\n" });
+  await world.merge({}, { sendBack, ids: ["d"] });
+  expect(states(world, "a", "d")).toEqual(["landed", "landed"]);
+  expect(existsSync(join(marks, "folder"))).toBe(true);
 });
 
 test("another target or repository is not concerned; a mark without its landing is removed", async () => {

@@ -1,7 +1,8 @@
-import { readdirSync, rmSync, writeFileSync } from "node:fs";
+import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
-import { ifThere } from "../base/errno.ts";
-import { mkdirSync } from "../platform/files/beneath.ts";
+import { unlessTaken } from "../base/errno.ts";
+import { unlessCorrupt } from "../base/errors.ts";
+import { mkdirSync, removeSync, writeNewSync } from "../platform/files/beneath.ts";
 import { askGit } from "../platform/git/git.ts";
 import type { Repository } from "../work/workspaces/worktree.ts";
 import type { Candidate } from "./candidates.ts";
@@ -22,7 +23,15 @@ const marksOf = (run: string) => join(folderOf(run), ".reworked");
 /** Called before the landing says that the task went back. */
 export function markReworked(run: string, task: string): void {
   mkdirSync(marksOf(run), { recursive: true, mode: 0o700 });
-  writeFileSync(join(marksOf(run), task), "");
+  unlessTaken(() => writeNewSync(join(marksOf(run), task), ""));
+}
+
+/** None through a link, and no folders: a stale mark is removed. */
+function marksIn(run: string): string[] {
+  const folder = marksOf(run);
+  if (!lstatSync(folder, { throwIfNoEntry: false })?.isDirectory()) return [];
+  const entries = readdirSync(folder, { withFileTypes: true });
+  return entries.filter((one) => one.isFile()).map(({ name }) => name);
 }
 
 /** One that has failed, was cancelled or quarantined, or is gone, may never be done. */
@@ -67,10 +76,10 @@ export class RightOfWay {
     const { context, repository, target, due } = this.#place;
     const { store } = context;
     const found: Landing[] = [];
-    for (const task of ifThere(() => readdirSync(marksOf(store.folder))) ?? []) {
-      const landing = readLanding(store.folder, task);
+    for (const task of marksIn(store.folder)) {
+      const landing = unlessCorrupt(() => readLanding(store.folder, task));
       if (landing === null || !["reworked", "conflict", "red"].includes(landing.state)) {
-        rmSync(join(marksOf(store.folder), task), { force: true });
+        removeSync(join(marksOf(store.folder), task));
         continue;
       }
       if (landing.repository !== repository.path || landing.target !== target.branch) continue;
