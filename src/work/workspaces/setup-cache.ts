@@ -1,5 +1,5 @@
 import { type SpawnOptions, spawn } from "node:child_process";
-import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { rm } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import * as z from "zod/mini";
@@ -155,13 +155,21 @@ async function removeSetup(root: string, key: string): Promise<boolean> {
   }
 }
 
+/** An entry, by what is in it, that cannot be used: nothing else is removed. */
+function isDamaged(root: string, key: string): boolean {
+  const path = entryOf(root, key);
+  if (keptSetup(root, key) !== null || !lstatSync(path).isDirectory()) return false;
+  return readdirSync(path).every((name) => name === "files" || name === "about.json");
+}
+
 const DAY_MS = 86_400_000;
 
 /** What killed processes left (a copy takes minutes, not a day), and entries that cannot be read. */
 async function sweep(root: string): Promise<void> {
+  if (!lstatSync(setupFolder(root), { throwIfNoEntry: false })?.isDirectory()) return;
   for (const name of ifThere(() => readdirSync(setupFolder(root))) ?? []) {
     const path = join(setupFolder(root), name);
-    if (isEntry(name) && keptSetup(root, name) === null) await removeSetup(root, name);
+    if (isEntry(name) && isDamaged(root, name)) await removeSetup(root, name);
     if (!/^\.(new|to|old|bring)~/.test(name)) continue;
     const { mtimeMs = Date.now() } = statSync(path, { throwIfNoEntry: false }) ?? {};
     if (Date.now() - mtimeMs > DAY_MS) await rm(path, { recursive: true, force: true });
