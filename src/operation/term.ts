@@ -32,6 +32,11 @@ function isYes(value: string): boolean {
   return value !== "0" && value !== "false";
 }
 
+/** Whether the terminal's characters are those of Unicode, by the locale. */
+export function isUtf8({ LC_ALL, LC_CTYPE, LANG }: Io["env"]): boolean {
+  return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG || "");
+}
+
 /**
  * Stands for an escape of our own until it is written: no other text can contain it. So whatever else
  * commands a terminal, in whichever name, message or file, is shown (`screened`).
