@@ -128,11 +128,6 @@ const mergeCommand: Command = {
   names: { ids: "id" },
   positionals: [{ key: "ids", many: true }],
   placeholders: { into: "BRANCH", continue: "ID" },
-  accessFor: ({ ids, all, dry_run, status, continue: resolved }: Values) => {
-    const isAsked =
-      all === true || resolved !== undefined || (Array.isArray(ids) && ids.length > 0);
-    return status || dry_run || !isAsked ? "read" : "write";
-  },
   examples: [
     ["viv merge", "how the landings stand"],
     ["viv merge --all", "land every done task: merge, prove, move the branch"],
