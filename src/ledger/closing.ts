@@ -1,4 +1,5 @@
 import { closeSync, lstatSync, readSync } from "node:fs";
+import { errno } from "../base/errno.ts";
 import { parseRecord } from "../base/json.ts";
 import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
 import { readSmall } from "../platform/files/state-files.ts";
@@ -20,6 +21,18 @@ import { closedBytes, daysIn, fileOf, lastClosedDay, openToRead } from "./day-fi
  */
 export const LEASE_MS = 1_000;
 export const CLOSING_MS = 1_500;
+
+/** Time that does not jump. */
+export interface Time {
+  uptimeMs(): number;
+  /** Waits a moment, in place. */
+  pause(): void;
+}
+
+export const REAL_TIME: Time = {
+  uptimeMs: () => performance.now(),
+  pause: () => void Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10),
+};
 
 /** Of a day with a file that may be written to. */
 export function isClosing(folder: string, day: string): boolean {
@@ -43,7 +56,12 @@ export function dayAfter(day: string): string {
 
 /** Notes the size of a closing day that counts, unless another process has: then that one counts. */
 export function noteClosed(folder: string, day: string, size: number): number {
-  createIfAbsentUnsynced(fileOf(folder, day, "closed"), `${size}\n`);
+  try {
+    createIfAbsentUnsynced(fileOf(folder, day, "closed"), `${size}\n`);
+  } catch (error) {
+    // The day was sealed meanwhile, and what seemed to be left by a crash removed.
+    if (errno(error) !== "ENOENT" || sizeWhenClosed(folder, day) === null) throw error;
+  }
   return sizeWhenClosed(folder, day) ?? size;
 }
 
@@ -61,14 +79,19 @@ export function sizeWhenClosed(folder: string, day: string): number | null {
  * For a writer that has found out after its write. Waits in place, for a second at most: this happens
  * to a process that was stopped until now, at the moment in which the day is closed.
  */
-export function awaitSizeWhenClosed(folder: string, day: string, sizeNow: () => number): number {
-  const giveUpAt = performance.now() + CLOSING_MS;
+export function awaitSizeWhenClosed(
+  folder: string,
+  day: string,
+  sizeNow: () => number,
+  { uptimeMs, pause }: Time,
+): number {
+  const giveUpAt = uptimeMs() + CLOSING_MS;
   for (;;) {
     const size = sizeWhenClosed(folder, day);
     if (size !== null) return size;
     // The sealer was killed, or is stopped itself.
-    if (performance.now() >= giveUpAt) return noteClosed(folder, day, sizeNow());
-    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10);
+    if (uptimeMs() >= giveUpAt) return noteClosed(folder, day, sizeNow());
+    pause();
   }
 }
 

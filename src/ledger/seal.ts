@@ -3,10 +3,10 @@ import { closeSync, constants, fsyncSync, readSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
 import { parseRecord } from "../base/json.ts";
-import { replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
+import { isTemporary, replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
 import { openSync, removeSync, renameSync, utimesSync } from "../platform/files/beneath.ts";
 import { tryFileLock } from "../platform/files/file-lock.ts";
-import { readSmall } from "../platform/files/state-files.ts";
+import { listed, readSmall } from "../platform/files/state-files.ts";
 import { CLOSING_MS, noteClosed, sizeWhenClosed } from "./closing.ts";
 import { daysIn, fileOf, openToRead, statIfThere } from "./day-files.ts";
 
@@ -69,8 +69,8 @@ export async function sealDays(folder: string, options: SealOptions): Promise<st
   if (lock === null) return [];
   try {
     const days = daysToSeal(folder, options.now());
-    for (const day of days) closeSync(openSync(fileOf(folder, day, "closing"), CREATE, 0o600));
-    syncFolder(folder);
+    tidy(folder);
+    beginClosing(folder, days);
     const isOpen = days.some((day) => sizeWhenClosed(folder, day) === null);
     if (isOpen && !(await options.sleep(CLOSING_MS))) return [];
     for (const day of days) sealDay(folder, day, options.now());
@@ -82,7 +82,23 @@ export async function sealDays(folder: string, options: SealOptions): Promise<st
 
 const CREATE = constants.O_WRONLY | constants.O_CREAT;
 
-function sealDay(folder: string, day: string, now: number): void {
+/** Files that a crash left half written. */
+function tidy(folder: string): void {
+  const { seal: sealed } = daysIn(folder);
+  for (const name of listed(folder).filter(isTemporary)) {
+    const [, day, kind] = /^\.(?:(\d{4}-\d{2}-\d{2})\.(seal|closed)|head\.json)\./.exec(name) ?? [];
+    // A writer may be about to note the size of a day that is closing.
+    if (kind !== "closed" || sealed.has(day ?? "")) removeSync(join(folder, name));
+  }
+}
+
+export function beginClosing(folder: string, days: readonly string[]): void {
+  for (const day of days) closeSync(openSync(fileOf(folder, day, "closing"), CREATE, 0o600));
+  syncFolder(folder);
+}
+
+/** Of a day that has been closing for CLOSING_MS; the earlier ones first. */
+export function sealDay(folder: string, day: string, now: number): void {
   const path = fileOf(folder, day, "jsonl");
   const stats = statIfThere(path);
   const isSealed = statIfThere(fileOf(folder, day, "seal")) !== undefined;

@@ -2,7 +2,15 @@ import { closeSync, constants, fdatasyncSync, fstatSync, readSync, writeSync } f
 import { translate } from "../base/errno.ts";
 import { withFile } from "../platform/files/beneath.ts";
 import { openToWrite } from "../platform/files/state-files.ts";
-import { awaitSizeWhenClosed, isClosing, LEASE_MS, linesBehind, openDayFor } from "./closing.ts";
+import {
+  awaitSizeWhenClosed,
+  isClosing,
+  LEASE_MS,
+  linesBehind,
+  openDayFor,
+  REAL_TIME,
+  type Time,
+} from "./closing.ts";
 
 /** How a daily file is opened for appending; a torn last line is ended first. */
 type Open = (path: string) => number;
@@ -16,7 +24,7 @@ type Open = (path: string) => number;
 export class LedgerWriter {
   readonly #folder: string;
   readonly #openFile: Open;
-  readonly #uptimeMs: () => number;
+  readonly #time: Time;
   /** The day that was asked for, and the one that the file is of: later, if that one is closed. */
   #day = "";
   #fileDay = "";
@@ -27,10 +35,10 @@ export class LedgerWriter {
   #heldDay = "";
   #flush: NodeJS.Immediate | undefined;
 
-  constructor(folder: string, open: Open = openToAppend, uptimeMs = () => performance.now()) {
+  constructor(folder: string, open: Open = openToAppend, time = REAL_TIME) {
     this.#folder = folder;
     this.#openFile = open;
-    this.#uptimeMs = uptimeMs;
+    this.#time = time;
   }
 
   /** Of the file that the last line went to. */
@@ -81,7 +89,7 @@ export class LedgerWriter {
       const lines = this.#held + text;
       const written = writeSync(fd, lines);
       if (written < Buffer.byteLength(lines)) this.#appendRest(lines, written, day);
-      if (this.#uptimeMs() - this.#seenOpenAt >= LEASE_MS) this.#checkOpen(lines, day);
+      if (this.#time.uptimeMs() - this.#seenOpenAt >= LEASE_MS) this.#checkOpen(lines, day);
       this.#held = "";
       if (sync) fdatasyncSync(this.#fd);
     } catch (error) {
@@ -104,14 +112,14 @@ export class LedgerWriter {
 
   /** After a write: was the day open until now? If not, the lines that do not count are written again. */
   #checkOpen(lines: string, day: string): void {
-    const now = this.#uptimeMs();
+    const now = this.#time.uptimeMs();
     const fileDay = this.#fileDay;
     if (!isClosing(this.#folder, fileDay)) {
       this.#seenOpenAt = now;
       return;
     }
     const sizeNow = () => fstatSync(this.#fd).size;
-    const size = awaitSizeWhenClosed(this.#folder, fileDay, sizeNow);
+    const size = awaitSizeWhenClosed(this.#folder, fileDay, sizeNow, this.#time);
     const behind = linesBehind(this.path, size, Buffer.from(lines, "utf8"));
     fdatasyncSync(this.#fd); // the sealed copy is made of this file, and the caller syncs the next one
     this.#close();
@@ -123,14 +131,14 @@ export class LedgerWriter {
     if (day === this.#day) return this.#fd;
     for (;;) {
       this.#close();
-      const now = this.#uptimeMs();
+      const now = this.#time.uptimeMs();
       const fileDay = openDayFor(this.#folder, day);
       this.#fd = this.#openFile(`${this.#folder}/${fileDay}.jsonl`);
       this.#day = day;
       this.#fileDay = fileDay;
       this.#seenOpenAt = now;
       // Otherwise it may have been closed before it was opened, and this is the sealed file.
-      if (this.#uptimeMs() - now < LEASE_MS) return this.#fd;
+      if (this.#time.uptimeMs() - now < LEASE_MS) return this.#fd;
     }
   }
 
