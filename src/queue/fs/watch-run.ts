@@ -1,4 +1,3 @@
-import { readdir } from "node:fs/promises";
 import { isName } from "../../base/names.ts";
 import { watchPaths } from "../../platform/files/watch.ts";
 import { TASK_STATES, type TaskState } from "../states.ts";
@@ -343,6 +342,7 @@ class RunWatch {
 
 async function namesLater(folder: string): Promise<string[]> {
   try {
+    const { readdir } = process.getBuiltinModule("node:fs/promises"); // slow to load
     return await readdir(folder);
   } catch (error) {
     if (failedWith(error, "ENOENT", "ENOTDIR")) return [];

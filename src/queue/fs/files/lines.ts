@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { openSync } from "../../../platform/files/beneath.ts";
+import { linesBetween } from "../../../platform/files/lines.ts";
 import { isDerived } from "./aside.ts";
 import {
   closeAfter,
@@ -66,26 +67,7 @@ export function* completeLines(
     throw notRegular(path);
   }
   try {
-    const chunk = Buffer.allocUnsafe(256 * 1024);
-    // In pieces: a power cut may leave one line of a hundred megabytes.
-    let rest: Buffer[] = [];
-    let offset = from;
-    let read = from;
-    for (;;) {
-      const n = readSync(fd, chunk, 0, chunk.length, read);
-      if (n === 0) return;
-      read += n;
-      let data = chunk.subarray(0, n);
-      for (let newline = data.indexOf(10); newline >= 0; newline = data.indexOf(10)) {
-        const line = data.subarray(0, newline);
-        const whole = rest.length === 0 ? line : Buffer.concat([...rest, line]);
-        rest = [];
-        offset += whole.length + 1;
-        yield { text: whole.toString("utf8"), end: offset };
-        data = data.subarray(newline + 1);
-      }
-      if (data.length > 0) rest.push(Buffer.from(data));
-    }
+    yield* linesBetween(fd, from);
   } finally {
     closeSync(fd);
   }
