@@ -36,6 +36,10 @@ const rows = {
     "the fleet opens runs, starts programs and watches them; app hands it the parts",
   ],
   overview: [[...WORKING, "work", "merge"], "an overview reads other rooms; none of them needs it"],
+  server: [
+    [...MACHINE, "queue"],
+    "the server answers whatever operations app hands it, and knows none of them",
+  ],
   swarm: [[...MACHINE, "queue"], "swarm-cli is a second command line of the queue"],
   app: ["anything", "this is where the rooms are put together"],
   "main.ts": ["anything", "the library: app's composition, and the types that it exports"],
