@@ -16,7 +16,14 @@ export function definePort<T>(name: string): Port<T> {
 }
 
 /** The run that is meant here and what says so, for operations that need one only sometimes. */
-export const runPlacePort = definePort<{ path: string; from: string }>("run place");
+export const runPlacePort = definePort<RunPlace>("run place");
+
+export interface RunPlace {
+  path: string;
+  from: string;
+  /** The viv.toml that counts for it. */
+  config?: Config;
+}
 
 export type Env = Readonly<Record<string, string | undefined>>;
 

@@ -2,7 +2,7 @@ import type * as z from "zod/mini";
 import { formatTook } from "../base/duration.ts";
 import { formatSize } from "../base/size.ts";
 import { counted } from "../base/text.ts";
-import type { Command } from "../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
 import type { Context, Stamped } from "../operation/operation.ts";
 import { CLEAR_LINE, plain, type Term, table } from "../operation/term.ts";
@@ -50,13 +50,7 @@ const workCommand: Command = {
   op: work,
   names: { worker_id: "worker" },
   aliases: { "run-dir": "run", "task-type-filter": "types" },
-  flags: {
-    "until-stdin-closes": {
-      kind: "boolean",
-      describe: "stop as with SIGTERM when stdin closes",
-      hidden: true,
-    },
-  },
+  flags: UNTIL_STDIN_CLOSES,
   exit: ({ failed = [], left }: WorkReport, _io, input) =>
     (failed.length > 0 || left !== undefined) && !input.exit_zero ? 1 : 0,
   durabilityFor: (input) => input.durability as WorkInput["durability"],
