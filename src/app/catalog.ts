@@ -6,6 +6,7 @@ const board = () => import("../board/cli.ts");
 const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
+const fleetRun = () => import("../fleet/fleet-cli.ts");
 const forge = () => import("../merge/forge/cli.ts");
 const gate = () => import("../gate/cli.ts");
 const init = () => import("./init.ts");
@@ -63,7 +64,9 @@ const commands: readonly CatalogEntry[] = [
   entry("crew stop", "stop the crew", "care", crew),
   entry("keeper up", "start a single agent", "workers", crew),
   entry("work", "claim tasks and run a handler for each", "workers", work),
-  entry("up", "run the agents of an agents.toml", "workers", up),
+  entry("up", "run what viv.toml declares, restart what dies", "workers", up),
+  entry("ps", "the parts of the running viv up", "looking", fleetRun),
+  entry("down", "stop the running viv up", "workers", fleetRun),
   entry("warrant file", "file a warrant against a suspect", "workers", wardenWarrants),
   entry("warrant ls", "the open warrants", "looking", wardenWarrants),
   entry("warrant show", "everything about one warrant", "looking", wardenWarrants),

@@ -4,6 +4,7 @@ import type { Patience } from "../board/commit.ts";
 import type { boardPort } from "../board/operations.ts";
 import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
+import type { fleetPort } from "../fleet/fleet-ports.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { forgePort } from "../merge/forge/forge.ts";
@@ -41,6 +42,7 @@ interface Makers {
   "config files"(): Promise<Of<typeof configFilesPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
+  fleet(): Promise<Of<typeof fleetPort>>;
   forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
@@ -91,6 +93,7 @@ export function portsHere(settings: PortSettings): Provide {
     },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
+    fleet: async () => (await import("./fleet-host.ts")).fleetPorts(env, cwd, program),
     forge: async () => (await import("./forge-host.ts")).forgeHost(env, machine?.clock.now),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
     notify: async () => (await import("./notify-host.ts")).notifyPorts(),
