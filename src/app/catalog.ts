@@ -19,6 +19,7 @@ const overviewWhy = () => import("../overview/why.ts");
 const overviewReport = () => import("../overview/report/report-cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
+const queueLogs = () => import("../queue/cli/logs.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
 const server = () => import("../server/cli.ts");
@@ -96,7 +97,7 @@ const commands: readonly CatalogEntry[] = [
   entry("status", "the run's checkpoint and workers", "looking", status),
   entry("report", "the morning: what needs you, done, cost", "looking", overviewReport),
   entry("watch", "changes as they happen", "looking", overview),
-  entry("logs", "the log of a task", "looking", queueTasks),
+  entry("logs", "the log of a task, or of all workers", "looking", queueLogs),
   entry("costs", "dollars, tokens, proven tasks", "looking", models),
   entry("prices", "price of each model", "looking", engines),
   entry("engines", "installed engines; dry runs", "care", models),
