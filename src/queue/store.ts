@@ -191,6 +191,8 @@ export interface TaskSummary {
   priority?: string;
   /** With `asksProof`: why it is unproven. */
   unproven?: string;
+  /** With `tasks`: as its file has it; null when that cannot be read. */
+  task?: Task | null;
 }
 
 export interface ListQuery {
@@ -208,6 +210,8 @@ export interface ListQuery {
   asksProof?: (type: string) => boolean;
   /** Does not open their files: `type` is null, `priority` missing. Not with `types`. */
   unopened?: boolean;
+  /** The summaries have their files, as `task`. */
+  tasks?: boolean;
 }
 
 /** `cancelled`: those of `failed` that a person stopped. */
