@@ -74,6 +74,6 @@ function card(h: Tag, column: Column, task: TaskSummary, facts: CardFacts, up: s
     tag(landed && "landed"),
     tag(usd > 0 && formatUsd(usd)),
   ];
-  return h`<li class="card ${new Html(`s-${column.name}`)}"><div class="top">${name}<time class="dim">${minute(since)}</time></div>${title !== "" && h`<div>${title}</div>`}${fact !== "" && h`<div class="fact">${fact}</div>`}<div class="tags">${tags}</div></li>
+  return h`<li class="card ${new Html(`s-${column.name}`)}"><div class="top">${name}<time class="dim">${minute(since).slice(5)}</time></div>${title !== "" && h`<div>${title}</div>`}${fact !== "" && h`<div class="fact">${fact}</div>`}<div class="tags">${tags}</div></li>
 `;
 }

@@ -14,7 +14,6 @@ code,pre,.id{font-family:ui-monospace,"SF Mono",Menlo,Consolas,"DejaVu Sans Mono
 .bar b{overflow-wrap:anywhere}.bar nav{display:flex;gap:16px}.bar nav a{padding:4px 0;color:var(--text-2);text-decoration:none;border-bottom:2px solid transparent}
 .bar nav a:hover{color:var(--text)}.bar nav a[aria-current]{color:var(--text);border-color:var(--accent)}
 main{padding:24px;display:grid;gap:16px;grid-template-columns:minmax(0,1fr)}
-main.narrow,.narrow{max-width:1080px}
 footer{padding:0 24px 32px;color:var(--text-3);font-size:12px}
 .panel{background:var(--surface);border:1px solid var(--line);border-radius:8px;min-width:0}
 .panel>h2{padding:9px 16px;border-bottom:1px solid var(--line)}
@@ -23,8 +22,8 @@ footer{padding:0 24px 32px;color:var(--text-3);font-size:12px}
 .figures{display:grid;grid-template-columns:repeat(auto-fit,minmax(140px,1fr));gap:16px}
 .figures div{background:var(--surface);border:1px solid var(--line);border-radius:8px;padding:12px 16px}
 .figures dt{color:var(--text-3);font-size:12px}.figures dd{font-size:22px;line-height:1.3;overflow-wrap:anywhere}
-table{width:100%;border-collapse:collapse}td,th{padding:7px 16px 7px 0;border-top:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:anywhere}
-tr:first-child>td,tr:first-child>th{border-top:0}th{font-weight:600;color:var(--text-2);font-size:12px}
+table{width:100%;border-collapse:collapse}td,th{padding:7px 16px 7px 0;border-top:1px solid var(--line);text-align:left;vertical-align:top;overflow-wrap:break-word}
+tr:first-child>td,tr:first-child>th{border-top:0}th{font-weight:600;color:var(--text-2);font-size:12px;line-height:21px;white-space:nowrap}th[scope=row],td.no{width:1%}
 .scroll{overflow-x:auto}
 td.no{white-space:nowrap;overflow-wrap:normal}
 code.cmd{display:inline-block;padding:2px 6px;border-radius:4px;background:var(--raised);color:var(--text-2);overflow-wrap:anywhere}
@@ -33,7 +32,7 @@ pre{padding:12px;border-radius:6px;background:var(--raised);white-space:pre-wrap
 .tag{display:inline-block;padding:0 5px;border:1px solid var(--line);border-radius:4px;font-size:11px;line-height:18px;color:var(--text-2);overflow-wrap:anywhere}
 .s-waiting{--c:var(--waiting)}.s-ready{--c:var(--ready)}.s-working{--c:var(--working)}.s-review{--c:var(--review)}.s-done{--c:var(--done)}.s-failed{--c:var(--failed)}
 .good{color:var(--done)}.bad{color:var(--failed)}.warn{color:var(--review)}
-.board{display:grid;grid-template-columns:repeat(6,minmax(200px,1fr));gap:16px;align-items:start;overflow-x:auto;padding-bottom:8px}
+.board{display:grid;grid-template-columns:repeat(6,minmax(180px,1fr));gap:16px;align-items:start;overflow-x:auto;padding-bottom:8px}
 .col{min-width:0}.col>h2{display:flex;gap:8px;align-items:baseline;padding:0 2px 8px;border-bottom:2px solid var(--c);margin-bottom:8px}
 .cards{display:grid;gap:8px;grid-template-columns:minmax(0,1fr)}
 .card{background:var(--surface);border:1px solid var(--line);border-radius:6px;padding:8px 10px;overflow-wrap:anywhere}
