@@ -21,6 +21,7 @@ const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
+const server = () => import("../server/cli.ts");
 const settings = () => import("./settings/cli.ts");
 const status = () => import("./status.ts");
 const up = () => import("./up.ts");
@@ -105,6 +106,8 @@ const commands: readonly CatalogEntry[] = [
   entry("notify retry", "send failed messages again", "care", notify),
   entry("workspaces", "folders of tasks; gc removes landed ones", "care", work),
   entry("service", "run a worker and a reaper with systemd", "care", fleet),
+  entry("serve", "the page and the API of a run, over HTTP", "looking", server),
+  entry("token", "the token for changes over HTTP; a login link", "care", server),
   entry("pause", "claim nothing more in this run", "care", queueMaintenance),
   entry("resume", "let a paused run go on", "care", queueMaintenance),
   entry("config check", "all mistakes in viv.toml", "care", settings),

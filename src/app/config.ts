@@ -7,6 +7,7 @@ import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
 import { runSection } from "../queue/config-run.ts";
+import { serverSection } from "../server/config.ts";
 import { wardenSection } from "../warden/config.ts";
 import { belongsInRoute, limitsSection, routesSection } from "../work/config-route.ts";
 
@@ -14,6 +15,7 @@ import { belongsInRoute, limitsSection, routesSection } from "../work/config-rou
 const SECTIONS: readonly Section<unknown>[] = [
   ...[runSection, routesSection, limitsSection, enginesSection, routedEnginesSection],
   ...[pricesSection, budgetSection, crewSection, wardenSection, mergeSection, notifySection],
+  serverSection,
 ];
 
 /** Reads a viv.toml. All mistakes in it are in one INVALID, one on a line, each with its place. */

@@ -15,6 +15,7 @@ import type { reportPort } from "../overview/report/report-port.ts";
 import type { runChecksPort } from "../queue/operations/maintenance.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
+import type { serverPort } from "../server/server-host.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
 import type {
   configWatchPort,
@@ -51,6 +52,7 @@ interface Makers {
   report(): Promise<Of<typeof reportPort>>;
   "run checks"(): Promise<Of<typeof runChecksPort>>;
   runs(): Promise<Of<typeof runsPort>>;
+  server(): Promise<Of<typeof serverPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -99,6 +101,7 @@ export function portsHere(settings: PortSettings): Provide {
     report: async () => (await import("./report-ports.ts")).reportPorts,
     "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
+    server: async () => (await import("./server-parts.ts")).serverHost({ ...settings, provide }),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {
@@ -110,9 +113,10 @@ export function portsHere(settings: PortSettings): Provide {
     "workspace use": async (store) =>
       (await import("../work/workspaces/use.ts")).workspaceUseIn(store.workspaces),
   };
-  return async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
+  const provide: Provide = async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
     const make = (makers as unknown as Record<string, (store: Store | null) => Promise<T>>)[name];
     if (make === undefined) throw new VivError("UNSUPPORTED", `nothing provides the port ${name}.`);
     return make(store);
   };
+  return provide;
 }

@@ -1,4 +1,4 @@
-import { createReadStream } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { resolve } from "node:path";
 import type * as z from "zod/mini";
 import { isVivError, VivError } from "../../base/errors.ts";
@@ -54,12 +54,12 @@ const linesCommand: Command = {
   defaults: enqueueDefaults,
   examples: [],
   inputFrom: ({ jsonl }, io) =>
-    jsonl === "-" ? io.stdin : openFile(resolve(io.cwd, String(jsonl))),
+    jsonl === "-" ? io.stdin : openFile(resolve(io.cwd, String(jsonl)), io),
   view: (_, io) => {
     const progress = new Progress(io, "enqueued");
     return {
       event: ({ enqueued }: BulkResult) => {
-        progress.update(enqueued);
+        progress.update({ done: enqueued, part: readParts.get(io) });
         return null;
       },
       end: ({ enqueued, pending, waiting, existed }: BulkResult) => {
@@ -94,9 +94,18 @@ function assertLineFlags(values: Values): void {
   throw new VivError("USAGE", `${flag} does not go with --jsonl: put it into each line.`);
 }
 
-async function* openFile(path: string): AsyncGenerator<Uint8Array | string> {
+/** How much of the input is read, where its size is known. */
+const readParts = new WeakMap<Io, number>();
+
+async function* openFile(path: string, io: Io): AsyncGenerator<Uint8Array | string> {
   try {
-    yield* createReadStream(path);
+    const { size } = statSync(path); // 0: a pipe, or what grows while it is read
+    let read = 0;
+    for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
+      yield chunk;
+      read += chunk.length;
+      if (size > 0) readParts.set(io, read / size);
+    }
   } catch (error) {
     const message = `cannot read ${path}: ${(error as Error).message}`;
     throw new VivError("INVALID", message, {}, { cause: error });

@@ -1,0 +1,52 @@
+import { dirname, join } from "node:path";
+import { stateFolder } from "../platform/files/state-files.ts";
+import { localMachine } from "../platform/processes/machine.ts";
+import type { Store } from "../queue/store.ts";
+import type { ServerHost } from "../server/server-host.ts";
+import { activityHere } from "./activity-here.ts";
+import { httpOperations, NOT_OVER_HTTP } from "./http-operations.ts";
+import { type Provide, withContext } from "./invoke.ts";
+import { openRun } from "./open-run.ts";
+import type { PortSettings } from "./ports.ts";
+import { watchConfig } from "./settings/watch-config.ts";
+
+declare const __VIV_VERSION__: string | undefined;
+
+/** The rooms and the machine, for a server. */
+export function serverHost({
+  env,
+  cwd,
+  program,
+  machine = localMachine(),
+  provide,
+}: PortSettings & { provide: Provide }): ServerHost {
+  return {
+    ...{ machine, env, state: stateFolder(env, cwd), watchConfig, activity: activityHere },
+    version: typeof __VIV_VERSION__ === "string" ? __VIV_VERSION__ : "0.0.0-source",
+    pageFolder: join(dirname(program.viv), "web"),
+    operations: httpOperations(),
+    hidden: NOT_OVER_HTTP,
+    open: ({ path, onDependencyFailed }, { readOnly }) =>
+      openRun(path, { readOnly, onDependencyFailed }),
+    invoke: (run, store, { signal, input }, act) => {
+      const around = {
+        ...{ cwd, env, signal, input, provide, now: machine.clock.now },
+        urgent: signal,
+        open: async () => borrowed(store as Store),
+        warn: () => {},
+      };
+      const { path, config } = run;
+      const asked = {
+        config,
+        run: store === null ? null : { path, options: {} },
+        runPlace: async () => ({ ...run, from: "the server" }),
+      };
+      return withContext(around, asked, act);
+    },
+  };
+}
+
+/** It stays open after the request. */
+function borrowed(store: Store): Store {
+  return { ...store, close: async () => {} };
+}

@@ -1,0 +1,4 @@
+import type { ServerHost } from "./server-host.ts";
+export async function docsPage(_host: ServerHost, _address: string): Promise<string> {
+  return "";
+}
