@@ -1,8 +1,10 @@
 import { dirname, join } from "node:path";
+import { gate } from "../gate/operations.ts";
+import type { Context } from "../operation/operation.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import type { Store } from "../queue/store.ts";
-import type { ServerHost } from "../server/server-host.ts";
+import type { GateFacts, ServerHost } from "../server/server-host.ts";
 import { activityHere } from "./activity-here.ts";
 import { httpOperations, NOT_OVER_HTTP } from "./http-operations.ts";
 import { type Provide, withContext } from "./invoke.ts";
@@ -26,6 +28,7 @@ export function serverHost({
     pageFolder: join(dirname(program.viv), "web"),
     operations: httpOperations(),
     hidden: NOT_OVER_HTTP,
+    gates: gatesHere,
     open: ({ path, onDependencyFailed }, { readOnly }) =>
       openRun(path, { readOnly, onDependencyFailed }),
     invoke: (run, store, { signal, input }, act) => {
@@ -49,4 +52,13 @@ export function serverHost({
 /** It stays open after the request. */
 function borrowed(store: Store): Store {
   return { ...store, close: async () => {} };
+}
+
+async function gatesHere(context: Context): Promise<GateFacts[]> {
+  const { machine, crew } = await gate.run(context, {});
+  const facts = (name: GateFacts["gate"], { max, holders, queue }: typeof machine): GateFacts => ({
+    ...{ gate: name, max, used: holders.length, waiting: queue.length },
+    longestMs: Math.max(0, ...queue.map(({ waiting_ms }) => waiting_ms)),
+  });
+  return [facts("machine", machine), ...(crew ? [facts("crew", crew)] : [])];
 }

@@ -4,6 +4,7 @@ import { isRecord } from "../base/json.ts";
 import { parseUserJson } from "../base/user-json.ts";
 import type { Command, Values } from "../operation/command.ts";
 import { type Flag, flagsOf } from "../operation/flags.ts";
+import { changesSomething } from "../operation/operation.ts";
 
 /** Inputs of an operation from a query: as on the command line, with the keys of the input. */
 export async function inputFromQuery(command: Command, query: URLSearchParams): Promise<Values> {
@@ -43,22 +44,26 @@ export function inputFromBody(text: string): Values {
   return value;
 }
 
-/** Checked by the operation's schema. `by` is the server's user, unless it is given. */
+/** Checked by the operation's schema. Of a change, `by` is the server's user, unless it is given. */
 export async function checkedInput(
   name: string,
   command: Command,
   given: Values,
   user: string | undefined,
 ): Promise<Values> {
+  const { op } = command;
   const flags = await flagsOf(command);
+  const parsed = op.input.safeParse(given);
+  if (!parsed.success) throw refused(name, parsed.error.issues[0] as Issue, given, flags);
+  // JSON that was given goes on as it was: the schema's copy would leave out a key __proto__.
+  const whole = flags.filter(({ kind, key }) => kind === "json" && key in given);
+  const input = {
+    ...parsed.data,
+    ...Object.fromEntries(whole.map(({ key }) => [key, given[key]])),
+  };
   const isBy =
     user !== undefined && given.by === undefined && flags.some(({ key }) => key === "by");
-  const input = isBy ? { ...given, by: user } : given;
-  const parsed = command.op.input.safeParse(input);
-  if (!parsed.success) throw refused(name, parsed.error.issues[0] as Issue, input, flags);
-  // JSON that was given goes on as it was: the schema's copy would leave out a key __proto__.
-  const whole = flags.filter(({ kind, key }) => kind === "json" && key in input);
-  return { ...parsed.data, ...Object.fromEntries(whole.map(({ key }) => [key, input[key]])) };
+  return isBy && changesSomething(op, input) ? { ...input, by: user } : input;
 }
 
 function refused(name: string, issue: Issue, input: Values, flags: readonly Flag[]): VivError {

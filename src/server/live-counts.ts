@@ -50,6 +50,11 @@ export class LiveCounts {
     if (cancelled) counts.cancelled++;
   }
 
+  /** They may have changed, without a word. */
+  doubt(): void {
+    this.#isUnsure = true;
+  }
+
   forget(): void {
     this.#counts = null;
   }

@@ -7,7 +7,7 @@ export function followRunLedger(
   store: Pick<Store, "followLedger">,
   { from = "end", to }: { from?: string; to?: string },
 ): LedgersNews {
-  const begin = from === "end" ? "end" : parse(from);
+  const begin = from === "end" ? "end" : from === "start" ? {} : parse(from);
   const end = to === undefined ? null : parse(to);
   const follower = store.followLedger({ from: begin });
   const read = new Map(Object.entries(begin === "end" ? follower.position() : begin));

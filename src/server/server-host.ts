@@ -21,6 +21,15 @@ export interface Request {
   input(): AsyncIterable<Uint8Array | string>;
 }
 
+export interface GateFacts {
+  gate: "machine" | "crew";
+  /** Null: no limit. */
+  max: number | null;
+  used: number;
+  waiting: number;
+  longestMs: number;
+}
+
 /** What a server needs of the rooms and of the machine. */
 export interface ServerHost {
   machine: Machine;
@@ -46,6 +55,8 @@ export interface ServerHost {
     request: Request,
     act: (context: Context) => Promise<T>,
   ): Promise<T>;
+  /** For /metrics. */
+  gates(context: Context): Promise<readonly GateFacts[]>;
   /** `GET /_activity`. */
   activity(context: Context): Promise<unknown>;
 }

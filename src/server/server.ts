@@ -5,8 +5,9 @@ import type { AddressInfo, Socket } from "node:net";
 import { resolve } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { messageOf, VivError } from "../base/errors.ts";
+import type { Store } from "../queue/store.ts";
 import { isLoopback, type ServerSettings } from "./config.ts";
-import { EventHub } from "./event-hub.ts";
+import { EventHub, type FollowLedgers } from "./event-hub.ts";
 import { gatekeeperFor } from "./gatekeeper.ts";
 import { KeptRun } from "./kept-run.ts";
 import { LIMITS } from "./limits.ts";
@@ -50,13 +51,22 @@ export async function startServer({
   let port = settings.port;
   try {
     await run.store();
-    const hub = new EventHub({
-      ...{ now, warn, store: () => run.store() },
-      followIn: (store) => (options) => followRunLedger(store, options),
-    });
+    const read = {
+      store: () => run.store(),
+      followIn:
+        (store: Store): FollowLedgers =>
+        (options) =>
+          followRunLedger(store, options),
+    };
+    const hub = new EventHub({ ...read, now, warn });
+    const request = { signal: stopping.signal, input: NO_INPUT };
+    const metrics = {
+      ...{ ...read, version: host.version, streams: () => hub.size },
+      gates: (store: Store) => host.invoke(run.run, store, request, host.gates),
+    };
     const place = { bind, isTls: tls !== undefined, hosts, origins, port: () => port };
     const app = webApp({
-      ...{ host, run, hub, stopping: stopping.signal, headers: HEADERS },
+      ...{ host, run, hub, metrics, stopping: stopping.signal, headers: HEADERS },
       gatekeeper: gatekeeperFor(place, secretsIn(host.state), now),
       onBug: (error) =>
         warn(error instanceof Error ? (error.stack ?? error.message) : String(error)),
@@ -81,6 +91,8 @@ export async function startServer({
     throw error;
   }
 }
+
+const NO_INPUT = async function* (): AsyncGenerator<never> {};
 
 const OPTIONS = {
   maxHeaderSize: LIMITS.headerBytes,

@@ -7,12 +7,14 @@ import type { EventHub } from "./event-hub.ts";
 import type { Gatekeeper } from "./gatekeeper.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
 import { LIMITS } from "./limits.ts";
+import type { Metrics, MetricsAround } from "./metrics.ts";
 import { escapeHtml, PLAIN_CSS, plainPage } from "./plain-page.ts";
 import { staticFile } from "./static-page.ts";
 
 export interface WebAround extends ApiAround {
   hub: EventHub;
   gatekeeper: Gatekeeper;
+  metrics: MetricsAround;
 }
 
 type C = HonoContext<Env>;
@@ -33,6 +35,7 @@ export const HEADERS: Readonly<Record<string, string>> = {
 export function webApp(around: WebAround): Hono<Env> {
   const { host, run, hub, gatekeeper } = around;
   const app = new Hono<Env>();
+  let metrics: Promise<Metrics> | undefined;
 
   app.onError((error, c) => failed(c, error));
   app.use(async (c, next) => {
@@ -99,6 +102,11 @@ export function webApp(around: WebAround): Hono<Env> {
     return c.json((await host.invoke(run.run, store, request, host.activity)) as object);
   });
   app.options("/_activity", (c) => c.body(null, 204));
+  app.get("/metrics", async (c) => {
+    metrics ??= import("./metrics.ts").then(({ Metrics }) => new Metrics(around.metrics));
+    const text = await (await metrics).text();
+    return c.body(text, 200, { "content-type": "text/plain; version=0.0.4; charset=utf-8" });
+  });
   app.get("/openapi.json", async (c) => {
     const { openApi } = await import("./openapi.ts");
     return c.json(await openApi(host));
