@@ -10,6 +10,7 @@ import type { forgePort } from "../merge/forge/forge.ts";
 import type { notifyPort } from "../notify/notify-ports.ts";
 import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
+import type { ledgersPort } from "../overview/ledger/ledgers.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
 import type { runChecksPort } from "../queue/operations/maintenance.ts";
@@ -42,6 +43,7 @@ interface Makers {
   engines(): Promise<Of<typeof enginesPort>>;
   forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
+  ledgers(): Promise<Of<typeof ledgersPort>>;
   installed(): Promise<Of<typeof installedPort>>;
   notify(): Promise<Of<typeof notifyPort>>;
   program(): Promise<Of<typeof programPort>>;
@@ -101,6 +103,7 @@ export function portsHere(settings: PortSettings): Provide {
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
+    ledgers: async () => (await import("./ledger-host.ts")).otherLedgers,
     installed: async () => {
       const { whyNotInstalled } = await worker();
       return (program) => whyNotInstalled(program, env.PATH);

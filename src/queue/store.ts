@@ -494,6 +494,8 @@ export interface RunRecord {
   readonly location: string;
   /** This host's folder for files of the run: a sandbox hides all of it but the task's own. */
   readonly folder: string;
+  /** This host's folder of the ledger's daily files (§31). */
+  readonly ledgerFolder: string;
   /** This host's folder for workspaces. */
   readonly workspaces: string;
   readonly artifacts: Artifacts;
