@@ -1,13 +1,13 @@
 import { machineErrorOf } from "../base/errno.ts";
-import { messageOf } from "../base/errors.ts";
+import { isVivError, messageOf } from "../base/errors.ts";
 import { sealDays } from "./seal.ts";
 
 const LOOK_EVERY_MS = 10 * 60_000;
 
 export interface KeepSealedOptions {
   now: () => number;
-  /** A sentence for people; each one once. */
-  warn: (message: string) => void;
+  /** A sentence for people, and its code; each one once. */
+  warn: (message: string, code: string) => void;
 }
 
 /**
@@ -25,7 +25,8 @@ export function keepSealed(
     } catch (error) {
       // A disk without room, or for reading only: the next look, or the next process, does it.
       const message = `the ledger in ${folder} could not be sealed: ${messageOf(error)}`;
-      if (message !== lastWarning && machineErrorOf(error) !== "READ_ONLY") warn(message);
+      const code = isVivError(error) ? error.code : (machineErrorOf(error) ?? "CORRUPT");
+      if (message !== lastWarning && code !== "READ_ONLY") warn(message, code);
       lastWarning = message;
     }
   };

@@ -289,6 +289,7 @@ export const FINDING_CODES = [
   "dependency_cycle",
   "future_heartbeat",
   "torn_line",
+  "changed_record",
   "same_number",
   "orphan_result",
   "left_over_worker",
