@@ -16,6 +16,7 @@ const models = () => import("../overview/model-cli.ts");
 const notify = () => import("../notify/cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
+const overviewLedger = () => import("../overview/ledger/cli.ts");
 const overviewReport = () => import("../overview/report/report-cli.ts");
 const overviewExport = () => import("../overview/export/export-cli.ts");
 const pit = () => import("../pit/cli.ts");
@@ -100,6 +101,15 @@ const commands: readonly CatalogEntry[] = [
   entry("export", "board and report as static pages", "looking", overviewExport),
   entry("watch", "changes as they happen", "looking", overview),
   entry("logs", "the log of a task, or of all workers", "looking", queueLogs),
+  entry("ledger tail", "the last events; -f as they happen", "looking", overviewLedger),
+  entry("ledger show", "the record, filtered", "looking", overviewLedger),
+  entry(
+    "ledger verify",
+    "whether closed files of the record are as they were",
+    "care",
+    overviewLedger,
+  ),
+  entry("ledger export", "the record as JSON lines or CSV", "care", overviewLedger),
   entry("costs", "dollars, tokens, proven tasks", "looking", models),
   entry("prices", "price of each model", "looking", engines),
   entry("engines", "installed engines; dry runs", "care", models),
@@ -135,6 +145,7 @@ const families: Catalog["families"] = {
   warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
   dog: { summary: "the warden's dogs: status, pool, dances, warrants", group: "looking" },
   warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },
+  ledger: { summary: "the record of all events: tail, show, verify, export", group: "looking" },
   notify: { summary: "notifications: ls, test, retry", group: "care" },
   pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
 };

@@ -11,6 +11,7 @@ import type { forgePort } from "../merge/forge/forge.ts";
 import type { notifyPort } from "../notify/notify-ports.ts";
 import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
+import type { ledgersPort } from "../overview/ledger/ledgers.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { fleetFactsPort } from "../overview/page/fleet.ts";
 import type { runIndexPort } from "../overview/page/index-port.ts";
@@ -48,6 +49,7 @@ interface Makers {
   "fleet facts"(): Promise<Of<typeof fleetFactsPort>>;
   forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
+  ledgers(): Promise<Of<typeof ledgersPort>>;
   installed(): Promise<Of<typeof installedPort>>;
   notify(): Promise<Of<typeof notifyPort>>;
   program(): Promise<Of<typeof programPort>>;
@@ -115,6 +117,7 @@ export function portsHere(settings: PortSettings): Provide {
     server: async () => (await import("./server-parts.ts")).serverHost({ ...settings, provide }),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
+    ledgers: async () => (await import("./ledger-host.ts")).otherLedgers,
     installed: async () => {
       const { whyNotInstalled } = await worker();
       return (program) => whyNotInstalled(program, env.PATH);
