@@ -41,9 +41,10 @@ export function webApp(around: WebAround): Hono<Env> {
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
     if (c.req.url.length > LIMITS.queryBytes) throw new HttpError(413, "the address is too long.");
-    const { mayChange, headers } = await gatekeeper.admit(c.env.incoming);
+    const { mayChange, hasSession, headers } = await gatekeeper.admit(c.env.incoming);
     for (const [name, value] of Object.entries(headers)) c.header(name, value);
     c.set("mayChange", mayChange);
+    c.set("hasSession", hasSession);
     await next();
   });
 

@@ -1,4 +1,4 @@
-import { request as rawRequest } from "node:http";
+import { Agent, request as rawRequest } from "node:http";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { portsHere } from "../../src/app/ports.ts";
@@ -89,6 +89,9 @@ export async function serveAt(
   };
 }
 
+/** Connections are kept: the owner of each is looked up once. */
+const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+
 /** A request with headers that `fetch` does not let through: Host, Origin, Cookie. */
 export function rawAsk(
   { server }: Pick<Served, "server">,
@@ -98,7 +101,7 @@ export function rawAsk(
 ): Promise<{ status: number; headers: Record<string, unknown>; text: string }> {
   return new Promise((resolve, reject) => {
     const asked = rawRequest(
-      { host: "127.0.0.1", port: server.port, path, method, headers, agent: false },
+      { host: "127.0.0.1", port: server.port, path, method, headers, agent },
       (response) => {
         let text = "";
         response.setEncoding("utf8").on("data", (more) => {
