@@ -25,6 +25,8 @@ export interface HubAround {
   store(): Promise<Store>;
   followIn(store: Store): FollowLedgers;
   now(): number;
+  /** A stream that is so far behind is closed. */
+  unreadBytes: number;
   warn(sentence: string): void;
 }
 
@@ -81,7 +83,7 @@ export class EventHub {
     const { store, follow, counts } = await this.#attach();
     const first = await counts.read();
     if (response.destroyed) return;
-    const stream = new EventStream(response, headers, filter);
+    const stream = new EventStream(response, headers, filter, this.#around.unreadBytes);
     // From here on it gets what comes after this position.
     const to = this.#position;
     this.#streams.add(stream);

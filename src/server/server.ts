@@ -10,7 +10,7 @@ import { isLoopback, type ServerSettings } from "./config.ts";
 import { EventHub, type FollowLedgers } from "./event-hub.ts";
 import { gatekeeperFor } from "./gatekeeper.ts";
 import { KeptRun } from "./kept-run.ts";
-import { LIMITS } from "./limits.ts";
+import { LIMITS, type Limits } from "./limits.ts";
 import { followRunLedger } from "./run-ledger.ts";
 import { secretsIn } from "./secrets.ts";
 import type { ServedRun, ServerHost } from "./server-host.ts";
@@ -20,6 +20,7 @@ export interface ServerOptions {
   host: ServerHost;
   run: ServedRun;
   settings: ServerSettings;
+  limits?: Partial<Limits>;
   /** A sentence that a person should read. */
   warn(sentence: string): void;
 }
@@ -38,8 +39,10 @@ export async function startServer({
   run: served,
   settings,
   warn,
+  limits: given = {},
 }: ServerOptions): Promise<RunningServer> {
   const { bind, hosts, origins } = settings;
+  const limits = { ...LIMITS, ...given };
   if (!isLoopback(bind) && settings.tls === undefined && !settings.insecure) {
     const needs = "it needs tls_cert and tls_key in [server], or insecure = true";
     throw new VivError("USAGE", `${bind} is not only for this machine; ${needs}.`);
@@ -58,7 +61,7 @@ export async function startServer({
         (options) =>
           followRunLedger(store, options),
     };
-    const hub = new EventHub({ ...read, now, warn });
+    const hub = new EventHub({ ...read, now, warn, unreadBytes: limits.unreadBytes });
     const request = { signal: stopping.signal, input: NO_INPUT };
     const metrics = {
       ...{ ...read, version: host.version, streams: () => hub.size },
@@ -66,14 +69,16 @@ export async function startServer({
     };
     const place = { bind, isTls: tls !== undefined, hosts, origins, port: () => port };
     const app = webApp({
-      ...{ host, run, hub, metrics, stopping: stopping.signal, headers: HEADERS },
+      ...{ host, run, hub, metrics, limits, stopping: stopping.signal, headers: HEADERS },
       gatekeeper: gatekeeperFor(place, secretsIn(host.state), now),
       onBug: (error) =>
         warn(error instanceof Error ? (error.stack ?? error.message) : String(error)),
     });
     const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+    const options = optionsFor(limits);
     const server = limited(
-      tls ? createTlsServer({ ...tls, ...OPTIONS }, listener) : createServer(OPTIONS, listener),
+      tls ? createTlsServer({ ...tls, ...options }, listener) : createServer(options, listener),
+      limits,
     );
     port = await listen(server, settings);
     return {
@@ -94,17 +99,17 @@ export async function startServer({
 
 const NO_INPUT = async function* (): AsyncGenerator<never> {};
 
-const OPTIONS = {
-  maxHeaderSize: LIMITS.headerBytes,
-  headersTimeout: LIMITS.headersMs,
-  requestTimeout: LIMITS.requestMs,
-  keepAliveTimeout: LIMITS.keepAliveMs,
-  connectionsCheckingInterval: 2_000,
-};
+function optionsFor(limits: Limits) {
+  return {
+    ...{ maxHeaderSize: limits.headerBytes, headersTimeout: limits.headersMs },
+    ...{ requestTimeout: limits.requestMs, keepAliveTimeout: limits.keepAliveMs },
+    connectionsCheckingInterval: limits.checkMs,
+  };
+}
 
-function limited(server: Server): Server {
-  server.maxConnections = LIMITS.connections;
-  server.timeout = LIMITS.idleMs;
+function limited(server: Server, limits: Limits): Server {
+  server.maxConnections = limits.connections;
+  server.timeout = limits.idleMs;
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
     const status =
