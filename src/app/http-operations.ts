@@ -41,6 +41,25 @@ const OTHERS: readonly {
   },
 ];
 
+/** Operations of the page, which have no commands. */
+const PAGE: readonly CatalogEntry[] = [
+  ofPage("cards", "windows of the board's columns"),
+  ofPage("neighbours", "dependencies, dependents, parent and children of a task"),
+  ofPage("graph", "tasks and their dependencies"),
+  ofPage("timeline", "attempts by worker, throughput, kills"),
+  ofPage("fleet", "workers, crew, gate, parts of viv up, schedules"),
+];
+
+function ofPage(name: string, summary: string): CatalogEntry {
+  const load = async (): Promise<Command> => {
+    const { pageOperations } = await import("../overview/page/operations.ts");
+    const op = pageOperations.find((one) => one.name === name);
+    if (op === undefined) throw new Error(`the page has no operation ${name}`);
+    return { op, examples: [] };
+  };
+  return { name, summary, group: "looking", load };
+}
+
 export function httpOperations(): CatalogEntry[] {
   const offered = CATALOG.commands.filter(({ name }) => !Object.hasOwn(NOT_OVER_HTTP, name));
   const others = OTHERS.map(({ name, summary, of, flags }): CatalogEntry => {
@@ -53,5 +72,5 @@ export function httpOperations(): CatalogEntry[] {
     };
     return { name, summary, group: entry.group, load };
   });
-  return [...offered, ...others];
+  return [...offered, ...others, ...PAGE];
 }

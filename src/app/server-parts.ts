@@ -6,6 +6,7 @@ import { localMachine } from "../platform/processes/machine.ts";
 import type { Store } from "../queue/store.ts";
 import type { GateFacts, ServerHost } from "../server/server-host.ts";
 import { activityHere } from "./activity-here.ts";
+import { followedRuns } from "./followed-runs.ts";
 import { httpOperations, NOT_OVER_HTTP } from "./http-operations.ts";
 import { type Provide, withContext } from "./invoke.ts";
 import { openRun } from "./open-run.ts";
@@ -22,6 +23,7 @@ export function serverHost({
   machine = localMachine(),
   provide,
 }: PortSettings & { provide: Provide }): ServerHost {
+  const { follow, provideFor } = followedRuns(provide);
   return {
     ...{ machine, env, state: stateFolder(env, cwd), watchConfig, activity: activityHere },
     version: typeof __VIV_VERSION__ === "string" ? __VIV_VERSION__ : "0.0.0-source",
@@ -29,11 +31,11 @@ export function serverHost({
     operations: httpOperations(),
     hidden: NOT_OVER_HTTP,
     gates: gatesHere,
-    open: ({ path, onDependencyFailed }, { readOnly }) =>
-      openRun(path, { readOnly, onDependencyFailed }),
+    open: async ({ path, onDependencyFailed }, { readOnly }) =>
+      follow(await openRun(path, { readOnly, onDependencyFailed })),
     invoke: (run, store, { signal, input }, act) => {
       const around = {
-        ...{ cwd, env, signal, input, provide, now: machine.clock.now },
+        ...{ cwd, env, signal, input, provide: provideFor(store), now: machine.clock.now },
         urgent: signal,
         open: async () => borrowed(store as Store),
         warn: () => {},

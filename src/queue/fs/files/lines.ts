@@ -1,16 +1,7 @@
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { openSync } from "../../../platform/files/beneath.ts";
-import { linesBetween } from "../../../platform/files/lines.ts";
 import { isDerived } from "./aside.ts";
-import {
-  closeAfter,
-  failedWith,
-  notRegular,
-  openOwn,
-  SAFE_OPEN,
-  statIfThere,
-  writeFully,
-} from "./atomic.ts";
+import { closeAfter, failedWith, openOwn, SAFE_OPEN, writeFully } from "./atomic.ts";
 
 /** Files of lines that several processes append to: the ledger, lanes, notes. */
 
@@ -54,21 +45,4 @@ export function openToRead(path: string): number {
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
   return -1;
-}
-
-/** The lines of a file from a byte offset on, with the offset behind each; a torn tail is left. */
-export function* completeLines(
-  path: string,
-  from: number,
-): Generator<{ text: string; end: number }> {
-  const fd = openToRead(path);
-  if (fd < 0) {
-    if (isDerived(path) || !statIfThere(path)) return;
-    throw notRegular(path);
-  }
-  try {
-    yield* linesBetween(fd, from);
-  } finally {
-    closeSync(fd);
-  }
 }
