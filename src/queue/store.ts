@@ -505,6 +505,8 @@ export interface RunRecord {
   readonly location: string;
   /** This host's folder for files of the run: a sandbox hides all of it but the task's own. */
   readonly folder: string;
+  /** This host's folder with the daily files of the ledger. */
+  readonly ledgerFolder: string;
   /** This host's folder for workspaces. */
   readonly workspaces: string;
   readonly artifacts: Artifacts;

@@ -27,6 +27,7 @@ export class EventStream {
     response.writeHead(200, {
       ...headers,
       "content-type": "text/event-stream; charset=utf-8",
+      connection: "close",
       // For proxies that would wait for more.
       "x-accel-buffering": "no",
     });

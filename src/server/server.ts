@@ -5,13 +5,13 @@ import type { AddressInfo, Socket } from "node:net";
 import { resolve } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { messageOf, VivError } from "../base/errors.ts";
+import { followLedgers } from "../ledger/follow.ts";
 import type { Store } from "../queue/store.ts";
 import { isLoopback, type ServerSettings } from "./config.ts";
 import { EventHub, type FollowLedgers } from "./event-hub.ts";
 import { gatekeeperFor } from "./gatekeeper.ts";
 import { KeptRun } from "./kept-run.ts";
 import { LIMITS, type Limits } from "./limits.ts";
-import { followRunLedger } from "./run-ledger.ts";
 import { secretsIn } from "./secrets.ts";
 import type { ServedRun, ServerHost } from "./server-host.ts";
 import { HEADERS, webApp } from "./web-app.ts";
@@ -54,15 +54,20 @@ export async function startServer({
   let port = settings.port;
   try {
     await run.store();
+    const request = { signal: stopping.signal, input: NO_INPUT };
     const read = {
       store: () => run.store(),
-      followIn:
-        (store: Store): FollowLedgers =>
-        (options) =>
-          followRunLedger(store, options),
+      followIn: async (store: Store): Promise<FollowLedgers> => {
+        const sources = await host.invoke(run.run, store, request, host.ledgers);
+        return (options) => {
+          if (!/^(start|end)$|^(.*,)?run([/,].*)?$/.test(options.from ?? "end")) {
+            throw new VivError("INVALID", "this is no position of a run.");
+          }
+          return followLedgers(sources, options);
+        };
+      },
     };
     const hub = new EventHub({ ...read, now, warn, unreadBytes: limits.unreadBytes });
-    const request = { signal: stopping.signal, input: NO_INPUT };
     const metrics = {
       ...{ ...read, version: host.version, streams: () => hub.size },
       gates: (store: Store) => host.invoke(run.run, store, request, host.gates),
@@ -80,6 +85,7 @@ export async function startServer({
       tls ? createTlsServer({ ...tls, ...options }, listener) : createServer(options, listener),
       limits,
     );
+    const close = closer(server);
     port = await listen(server, settings);
     return {
       address: addressOf(settings, port),
@@ -87,7 +93,7 @@ export async function startServer({
       stop: async () => {
         stopping.abort();
         hub.close();
-        await closed(server);
+        await close();
         await run.close();
       },
     };
@@ -137,13 +143,23 @@ function listen(server: Server, { port, bind }: ServerSettings): Promise<number>
   });
 }
 
-/** Requests under way may end, for some seconds. */
-async function closed(server: Server): Promise<void> {
-  const end = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  await end;
-  clearTimeout(late);
+/** Counts requests under way: connections without one may be closed at any time. */
+function closer(server: Server): () => Promise<void> {
+  let underway = 0;
+  server.on("request", (_, response) => {
+    underway++;
+    response.once("close", () => {
+      underway--;
+      if (!server.listening && underway === 0) server.closeAllConnections();
+    });
+  });
+  return async () => {
+    const end = new Promise<void>((resolve) => server.close(() => resolve()));
+    if (underway === 0) server.closeAllConnections();
+    const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+    await end;
+    clearTimeout(late);
+  };
 }
 
 const DRAIN_MS = 3_000;

@@ -34,6 +34,7 @@ export async function isOurPeer(socket: Socket): Promise<boolean> {
 const ESTABLISHED = "01";
 /** With thousands of connections the list takes some milliseconds: however many ask, it takes a tenth of the time. */
 const PAUSES = 10;
+const LONGEST_PAUSE_MS = 100;
 
 /** As they are now, or a moment later: concurrent callers share one read. */
 class Connections {
@@ -52,7 +53,7 @@ class Connections {
       const begin = performance.now();
       const text = await readFile(this.#path, "latin1").catch(() => null);
       const end = performance.now();
-      this.#nextAt = end + PAUSES * (end - begin);
+      this.#nextAt = end + Math.min(LONGEST_PAUSE_MS, PAUSES * (end - begin));
       return text;
     })();
     return this.#next;
