@@ -170,7 +170,7 @@ export const commands = {
           case "waits":
             if (event.working.length === 0) return null;
             return color.dim(
-              `waits for ${plain(event.working.join("; "))}; at once: viv down --now`,
+              `waits for ${plain(event.working.join("; "))}${event.now ? "" : "; at once: viv down --now"}`,
             );
           case "gone":
             return `${color.green("stopped")} (pid ${event.pid} is gone)`;

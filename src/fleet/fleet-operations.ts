@@ -93,7 +93,7 @@ export function isRunning(last: FleetState, machine: FleetPort["machine"]): bool
 
 export type DownEvent =
   | { kind: "asked"; pid: number; now: boolean }
-  | { kind: "waits"; working: string[] }
+  | { kind: "waits"; working: string[]; now: boolean }
   | { kind: "gone"; pid: number }
   | { kind: "none"; run: string };
 
@@ -144,7 +144,7 @@ async function stopFleet(
       if (atOnce && !isAskedTwice) ask(pid, "SIGINT");
       isAskedTwice = true;
       const working = workingIn(state);
-      if (working.join() !== told) emit({ kind: "waits", working });
+      if (working.join() !== told) emit({ kind: "waits", working, now: atOnce });
       told = working.join();
     }
     await new Promise<void>((resolve) => void timers.after(LOOK_AGAIN_MS, resolve));

@@ -56,7 +56,8 @@ export function fleetPart(
     }
     const heard: PartStateName = isStopping ? "stopping" : (news.state ?? "idle");
     change({ state: heard, doing: doingOf(news), note: news.note });
-    emit({ kind: "said", part: name, of: kind, event });
+    // How a clock stands is in its line of `viv ps`.
+    if (event.kind !== "well") emit({ kind: "said", part: name, of: kind, event });
   };
 
   const startChild = (): Child => {
