@@ -28,6 +28,7 @@ import { runSection } from "../queue/config-run.ts";
 import type { Store } from "../queue/store.ts";
 import { routesSection } from "../work/config-route.ts";
 import { configWatchPort, WORK_SITE } from "../work/host.ts";
+import { findConfigFile, readConfigFile } from "./find-run.ts";
 import { clocks } from "./fleet-clocks.ts";
 
 /** The supervisor of a run's fleet, on this machine. */
@@ -142,6 +143,14 @@ export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Pr
   const machine = localMachine();
   return {
     ...{ filesIn: fleetFilesIn, machine, timers, ask: signalTo },
+    runNamed: () => {
+      const file = findConfigFile({ cwd, env });
+      const text = file === undefined ? "" : readConfigFile(file);
+      // It stands above the first table.
+      const [, named] =
+        /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(text.split(/^\s*\[/m)[0] ?? "") ?? [];
+      return file === undefined || named === undefined ? null : resolve(dirname(file), named);
+    },
     addressIn: (run) => {
       const found = parseRecord(readSmall(join(run, ".viv/server.json"), MAX_BYTES));
       const address = found?.address ?? found?.url;

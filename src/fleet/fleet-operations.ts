@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { VivError } from "../base/errors.ts";
+import { isVivError, VivError } from "../base/errors.ts";
 import { events, flag } from "../operation/fields.ts";
 import {
   type Context,
@@ -50,11 +50,21 @@ export const ps = defineOperation({
   input: z.strictObject({}),
   output: psOutput,
   async run(context): Promise<PsOutput> {
-    const { path } = await context.use(runPlacePort);
     const fleet = await context.use(fleetPort);
-    return shownFleet(path, fleet);
+    return shownFleet(await runMeant(context, fleet), fleet);
   },
 });
+
+/** Also where viv.toml has mistakes: a fleet that runs must be seen, and can be stopped. */
+async function runMeant(context: Context, { runNamed }: FleetPort): Promise<string> {
+  try {
+    return (await context.use(runPlacePort)).path;
+  } catch (error) {
+    const named = isVivError(error, "INVALID") ? runNamed() : null;
+    if (named === null) throw error;
+    return named;
+  }
+}
 
 function shownFleet(run: string, { filesIn, machine, addressIn }: FleetPort): PsOutput {
   const files = filesIn(run);
@@ -120,8 +130,9 @@ async function stopFleet(
   atOnce: boolean,
   emit: (event: DownEvent) => void,
 ): Promise<{ was_running: boolean }> {
-  const { path } = await context.use(runPlacePort);
-  const { filesIn, machine, timers, ask } = await context.use(fleetPort);
+  const fleet = await context.use(fleetPort);
+  const { filesIn, machine, timers, ask } = fleet;
+  const path = await runMeant(context, fleet);
   const files = filesIn(path);
   const first = files.read();
   if (first === null || !isRunning(first, machine)) {

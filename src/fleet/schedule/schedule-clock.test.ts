@@ -223,6 +223,10 @@ it("runs all of them, looks at least every half minute, and one that fails stops
   expect(Math.max(...waits)).toBe(30_000);
   expect(waits[2]).toBe(15_000);
   expect(await ids()).toEqual(["nightly.20261118T0700Z"]);
-  expect(told.filter(({ kind }) => kind === "trouble").map(({ name }) => name)).toEqual(["broken", "broken", "broken"]);
+  expect(told.filter(({ kind }) => kind === "trouble").map(({ name }) => name)).toEqual([
+    "broken",
+    "broken",
+    "broken",
+  ]);
   expect(told[0]).toEqual({ kind: "well", doing: "next: broken, 2026-11-18T07:00:00.000Z" });
 });
