@@ -10,6 +10,7 @@ import { loadCron } from "../fleet/schedule/cron.ts";
 import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
 import { runSection } from "../queue/config-run.ts";
+import { serverSection } from "../server/config.ts";
 import { wardenSection } from "../warden/config.ts";
 import { belongsInRoute, limitsSection, routesSection } from "../work/config-route.ts";
 
@@ -19,6 +20,7 @@ const SECTIONS: readonly Section<unknown>[] = [
   ...[runSection, routesSection, limitsSection, enginesSection, routedEnginesSection],
   ...[pricesSection, budgetSection, crewSection, wardenSection, mergeSection, notifySection],
   scheduleSection,
+  serverSection,
 ];
 
 /** Reads a viv.toml. All mistakes in it are in one INVALID, one on a line, each with its place. */

@@ -3,10 +3,11 @@ import { counted, quoted } from "../base/text.ts";
 import { type Command, UNTIL_STDIN_CLOSES, type Values } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
 import type { Stamped } from "../operation/operation.ts";
-import { CLEAR_LINE, plain, prose, type Term, table } from "../operation/term.ts";
+import { Progress } from "../operation/progress.ts";
+import { plain, prose, type Term, table } from "../operation/term.ts";
 import { type FollowEvent, mergeFollow } from "./follow.ts";
 import type { LandingState } from "./landing.ts";
-import { type MergeOutput, merge, type Row } from "./operations.ts";
+import { type MergeOutput, type MergeProgress, merge, type Row } from "./operations.ts";
 
 const WORDS: Record<LandingState, string> = {
   queued: "queued",
@@ -101,20 +102,28 @@ function takeOver(landings: readonly Row[], isPlan: boolean): string[] {
   return isWaiting ? [`land ${counted(landings.length, "task")} with: viv merge --all`] : [];
 }
 
-/** On a terminal, the line below says what is being proven. */
-function progress({ stderr }: Io) {
-  let isShown = false;
-  const clear = () => {
-    if (isShown) stderr.write(CLEAR_LINE);
-    isShown = false;
+/** Until it has one of these, the queue is not through with it. */
+const UNDER_WAY: readonly string[] = ["queued", "merging", "proving", "landing"];
+
+/** On a terminal, the last line: how many are through, and what is being proven. */
+function mergeProgress(io: Io) {
+  const progress = new Progress(io, "through");
+  const through = new Set<string>();
+  let total = 0;
+  let note: string | undefined;
+  const event = (one: MergeProgress) => {
+    if (one.kind === "begins") total = one.total;
+    if (one.kind === "proves") note = `proving ${one.ids.join(", ")}`;
+    if (one.kind === "waits") note = `waiting for another queue on ${one.repository}`;
+    if (one.kind === "landing") {
+      note = undefined;
+      if (UNDER_WAY.includes(one.landing)) through.delete(one.id);
+      else through.add(one.id);
+    }
+    // A task may come to the queue meanwhile.
+    progress.update({ done: through.size, total: Math.max(total, through.size), note });
   };
-  const draw = (text: string) => {
-    if (stderr.isTTY !== true) return;
-    clear();
-    stderr.write(plain(text));
-    isShown = true;
-  };
-  return { draw, clear };
+  return { event, end: () => progress.end() };
 }
 
 const FOLLOW: Command["flags"] = {
@@ -134,11 +143,6 @@ const mergeCommand: Command = {
   names: { ids: "id" },
   positionals: [{ key: "ids", many: true }],
   placeholders: { into: "BRANCH", continue: "ID" },
-  accessFor: ({ ids, all, dry_run, status, continue: resolved }: Values) => {
-    const isAsked =
-      all === true || resolved !== undefined || (Array.isArray(ids) && ids.length > 0);
-    return status || dry_run || !isAsked ? "read" : "write";
-  },
   examples: [
     ["viv merge", "how the landings stand"],
     ["viv merge --all", "land every done task: merge, prove, move the branch"],
@@ -148,18 +152,17 @@ const mergeCommand: Command = {
     ["viv merge --all --dry-run", "what would land, and what conflicts"],
   ],
   view: (term, io) => {
-    const line = progress(io);
+    const progress = mergeProgress(io);
     return {
-      event: (event: { kind: string; ids?: string[]; repository?: string }) => {
-        if (event.kind === "proves") line.draw(`proving ${event.ids?.join(", ")}`);
-        if (event.kind === "waits") line.draw(`waiting for another queue on ${event.repository}`);
+      event: (event: MergeProgress) => {
+        progress.event(event);
         return null;
       },
       end: (output: MergeOutput) => {
-        line.clear();
+        progress.end();
         return human(output, term);
       },
-      close: () => line.clear(),
+      close: () => progress.end(),
     };
   },
   jsonView: () => ({

@@ -144,7 +144,9 @@ const WORDS: Readonly<Record<string, Words>> = {
 
   schedule: ["tasks at fixed times, while viv up runs"],
   "schedule.[].name": ["its name; the ids of its tasks begin with it"],
-  "schedule.[].cron": ["its times: minute hour day month weekday, six fields with seconds, or @daily"],
+  "schedule.[].cron": [
+    "its times: minute hour day month weekday, six fields with seconds, or @daily",
+  ],
   "schedule.[].timezone": ["the zone of these times", "the machine's"],
   "schedule.[].type": ["type of the task that each fire enqueues"],
   "schedule.[].payload": ["payload of that task"],

@@ -1,0 +1,3 @@
+export function TaskDrawer() {
+  return null;
+}
