@@ -89,6 +89,7 @@ async function factsOf(
     warden: fleet?.written("warden") ?? null,
     agents: existsSync(agents) ? agents : null,
     server: (fleet?.hasServer ?? true) ? (fleet?.written("server") ?? "") : null,
+    hasPort: fleet?.hasPort ?? false,
     schedules: schedules.length > 0 ? JSON.stringify(schedules) : null,
     notifications: targets.length > 0 ? "" : null,
   };

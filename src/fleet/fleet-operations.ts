@@ -47,6 +47,7 @@ export const LEFT_OVER = "left over";
 export const ps = defineOperation({
   name: "ps",
   summary: "the parts of the running viv up: state, process, restarts, work at hand",
+  changes: () => false,
   input: z.strictObject({}),
   output: psOutput,
   async run(context): Promise<PsOutput> {

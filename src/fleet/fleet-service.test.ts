@@ -14,7 +14,7 @@ import type { FleetFacts, PartKind } from "./parts.ts";
 
 const FACTS: FleetFacts = {
   ...{ run: "/r", hasRoutes: true, workers: null, merges: false, crew: null, warden: null },
-  ...{ agents: null, server: null, schedules: null, notifications: null },
+  ...{ agents: null, server: null, hasPort: true, schedules: null, notifications: null },
 };
 const toml = (facts: Partial<FleetFacts> = {}) =>
   ({ file: "/viv.toml", folder: "/", facts: { ...FACTS, ...facts } }) as unknown as Config;
@@ -124,11 +124,19 @@ describe("a fleet", () => {
     expect(fleet.last).toMatchObject({ state: "working" });
     expect(fleet.states()).toEqual({
       reaper: "idle",
-      server: "idle",
+      server: "working",
       "worker-1": "working",
       "worker-2": "idle",
     });
     expect(fleet.part("worker-1")).toMatchObject({ doing: "t.1 (fix, attempt 2)", restarts: 0 });
+    fleet.child("worker-1").says({ kind: "ended", id: "t.1" });
+    fleet.child("worker-2").says({ kind: "held", reasons: ["the budget is used up"] });
+    await fleet.fake.pass(100);
+    expect(fleet.part("worker-1")).toMatchObject({ state: "idle", doing: "waits for any task" });
+    expect(fleet.part("worker-2")).toMatchObject({
+      state: "paused",
+      note: "the budget is used up",
+    });
   });
 
   it("restarts a part alone, with growing pauses, and parks one that keeps dying", async () => {
@@ -184,6 +192,15 @@ describe("a fleet", () => {
     fleet.child("worker-1").says(READY);
     await fleet.fake.pass(100);
     expect(fleet.states()["worker-1"]).toBe("idle");
+  });
+
+  it("serves on any free port where its own is taken and not named", async () => {
+    const fleet = new Fleet();
+    await fleet.start({ server: "", hasPort: false });
+    fleet.child("server").fail("UNSUPPORTED", "port 4747 is taken, perhaps by another", 5);
+    await fleet.fake.pass(2_100);
+    expect(fleet.child("server").command.argv.at(-1)).toBe("--port=0");
+    expect(fleet.part("server")?.restarts).toBe(0);
   });
 
   it("starts a merge queue of its own when the last worker is parked, and ends it with an edit that helps", async () => {

@@ -3,7 +3,7 @@ import { type FleetFacts, isSame, partsOf } from "./parts.ts";
 
 const FACTS: FleetFacts = {
   ...{ run: "/r", hasRoutes: true, workers: null, merges: false, crew: null, warden: null },
-  ...{ agents: null, server: null, schedules: null, notifications: null },
+  ...{ agents: null, server: null, hasPort: true, schedules: null, notifications: null },
 };
 const names = (facts: Partial<FleetFacts>, isUseless?: (name: string) => boolean) =>
   partsOf({ ...FACTS, ...facts }, isUseless).map(({ name }) => name);
