@@ -24,6 +24,7 @@ const queueClaims = () => import("../queue/cli/claims.ts");
 const queueLogs = () => import("../queue/cli/logs.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
+const schedules = () => import("../fleet/schedule/cli.ts");
 const server = () => import("../server/cli.ts");
 const settings = () => import("./settings/cli.ts");
 const status = () => import("./status.ts");
@@ -70,6 +71,10 @@ const commands: readonly CatalogEntry[] = [
   entry("up", "run what viv.toml declares, restart what dies", "workers", up),
   entry("ps", "the parts of the running viv up", "looking", fleetRun),
   entry("down", "stop the running viv up", "workers", fleetRun),
+  entry("schedule ls", "the schedules, with their next fires", "looking", schedules),
+  entry("schedule run", "fire a schedule now", "tasks", schedules),
+  entry("schedule pause", "let a schedule fire no more", "care", schedules),
+  entry("schedule resume", "let it fire again", "care", schedules),
   entry("warrant file", "file a warrant against a suspect", "workers", wardenWarrants),
   entry("warrant ls", "the open warrants", "looking", wardenWarrants),
   entry("warrant show", "everything about one warrant", "looking", wardenWarrants),
@@ -147,6 +152,7 @@ const families: Catalog["families"] = {
   warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },
   ledger: { summary: "the record of all events: tail, show, verify, export", group: "looking" },
   notify: { summary: "notifications: ls, test, retry", group: "care" },
+  schedule: { summary: "tasks at fixed times: ls, run, pause, resume", group: "tasks" },
   pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
 };
 

@@ -1,5 +1,7 @@
 import { isVivError } from "../base/errors.ts";
 import { crewPs } from "../crew/operations.ts";
+import { type PsOutput, ps } from "../fleet/fleet-operations.ts";
+import { type ScheduleList, scheduleLs } from "../fleet/schedule/operations.ts";
 import { gate } from "../gate/operations.ts";
 import type { Context } from "../operation/operation.ts";
 import type { FleetPort } from "../overview/page/fleet.ts";
@@ -8,9 +10,19 @@ import type { FleetPort } from "../overview/page/fleet.ts";
 export const fleetFacts: FleetPort = {
   crew: (context) => ifThere(() => crewPs.run(context, {})),
   gate: (context) => ifThere(() => gate.run(context, {})),
-  parts: async (_context: Context) => null,
-  schedules: async (_context: Context) => null,
+  parts: (context) => ifThere(() => partsHere(context)),
+  schedules: (context) => ifThere(() => schedulesHere(context)),
 };
+
+async function partsHere(context: Context): Promise<PsOutput | null> {
+  const found = await ps.run(context, {});
+  return found.running || found.parts.length > 0 ? found : null;
+}
+
+async function schedulesHere(context: Context): Promise<ScheduleList | null> {
+  const found = await scheduleLs.run(context, {});
+  return found.schedules.length > 0 ? found : null;
+}
 
 /** A crew that is not there, or that cannot be read, must not hide the workers. */
 async function ifThere<T>(ask: () => Promise<T>): Promise<T | null> {

@@ -8,6 +8,7 @@ export const NOT_OVER_HTTP: Readonly<Record<string, string>> = {
   "pit init": "a server serves a run that is there",
   "board init": "it makes files in a repository of your choice",
   up: "it runs until it is stopped",
+  down: "it would end the server that answers",
   work: "it runs until it is stopped",
   "crew up": "it runs until it is stopped",
   "keeper up": "it runs until it is stopped",

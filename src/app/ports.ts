@@ -5,6 +5,7 @@ import type { boardPort } from "../board/operations.ts";
 import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { fleetPort } from "../fleet/fleet-ports.ts";
+import type { schedulePort } from "../fleet/schedule/operations.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { forgePort } from "../merge/forge/forge.ts";
@@ -55,6 +56,7 @@ interface Makers {
   program(): Promise<Of<typeof programPort>>;
   "no route"(): Promise<Of<typeof noRoutePort>>;
   "route host"(): Promise<Of<typeof routeHostPort>>;
+  schedule(): Promise<Of<typeof schedulePort>>;
   template(): Promise<Of<typeof templatePort>>;
   report(): Promise<Of<typeof reportPort>>;
   "run checks"(): Promise<Of<typeof runChecksPort>>;
@@ -107,6 +109,7 @@ export function portsHere(settings: PortSettings): Provide {
     program: async () => program,
     "no route": async () => (await import("../work/config-route.ts")).noRoute,
     "route host": async () => (await worker()).routeHost(env),
+    schedule: async () => (await import("./fleet-host.ts")).schedulePorts(),
     template: async () => (await import("./templates/look-around.ts")).templateHost(cwd, env),
     report: async () => (await import("./report-ports.ts")).reportPorts,
     // A server has one that follows the run.
