@@ -16,6 +16,7 @@ const notify = () => import("../notify/cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
 const overviewReport = () => import("../overview/report/report-cli.ts");
+const overviewTop = () => import("../overview/top/cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueLogs = () => import("../queue/cli/logs.ts");
@@ -92,6 +93,7 @@ const commands: readonly CatalogEntry[] = [
   entry("why", "why a task is not moving", "looking", overviewWhy),
   entry("status", "the run's checkpoint and workers", "looking", status),
   entry("report", "the morning: what needs you, done, cost", "looking", overviewReport),
+  entry("top", "the run, live: tasks, workers, gate, cost", "looking", overviewTop),
   entry("watch", "changes as they happen", "looking", overview),
   entry("logs", "the log of a task, or of all workers", "looking", queueLogs),
   entry("costs", "dollars, tokens, proven tasks", "looking", models),

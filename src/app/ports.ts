@@ -12,6 +12,7 @@ import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
+import type { topPort } from "../overview/top/host.ts";
 import type { runChecksPort } from "../queue/operations/maintenance.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
@@ -49,6 +50,7 @@ interface Makers {
   "route host"(): Promise<Of<typeof routeHostPort>>;
   template(): Promise<Of<typeof templatePort>>;
   report(): Promise<Of<typeof reportPort>>;
+  top(): Promise<Of<typeof topPort>>;
   "run checks"(): Promise<Of<typeof runChecksPort>>;
   runs(): Promise<Of<typeof runsPort>>;
   up(): Promise<Of<typeof upPort>>;
@@ -66,6 +68,8 @@ export interface PortSettings {
   notice(sentence: string): void;
   /** Without it there is no terminal. */
   ask?: Ask;
+  /** Its terminal, if it has one, may be drawn on. */
+  ownsTerminal?: boolean;
   /** For tests. */
   machine?: Machine;
   patience?: Patience;
@@ -99,6 +103,7 @@ export function portsHere(settings: PortSettings): Provide {
     report: async () => (await import("./report-ports.ts")).reportPorts,
     "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
+    top: async () => (await import("./top-host.ts")).topHost(settings.ownsTerminal),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {
