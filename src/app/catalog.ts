@@ -19,6 +19,7 @@ const overviewWhy = () => import("../overview/why.ts");
 const overviewLedger = () => import("../overview/ledger/cli.ts");
 const overviewReport = () => import("../overview/report/report-cli.ts");
 const overviewExport = () => import("../overview/export/export-cli.ts");
+const overviewTop = () => import("../overview/top/cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueLogs = () => import("../queue/cli/logs.ts");
@@ -104,6 +105,7 @@ const commands: readonly CatalogEntry[] = [
   entry("status", "the run's checkpoint and workers", "looking", status),
   entry("report", "the morning: what needs you, done, cost", "looking", overviewReport),
   entry("export", "board and report as static pages", "looking", overviewExport),
+  entry("top", "the run, live: tasks, workers, gate, cost", "looking", overviewTop),
   entry("watch", "changes as they happen", "looking", overview),
   entry("logs", "the log of a task, or of all workers", "looking", queueLogs),
   entry("ledger tail", "the last events; -f as they happen", "looking", overviewLedger),

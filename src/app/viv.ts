@@ -67,6 +67,7 @@ void runCli({
       const { askOnTerminal } = await import("../operation/ask.ts");
       return askOnTerminal(process, question, stop.signal);
     },
+    ownsTerminal: true,
     notice: (sentence) => void process.stderr.write(`viv: ${plain(sentence)}\n`),
   }),
   flags: (command) => {
