@@ -102,7 +102,6 @@ export function BoardColumn({
         <span class="n">{total === undefined ? "" : count(total)}</span>
         <Arrived data={data} column={column} onShow={showNew} />
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also without a pointer */}
       <div class="scroll live" ref={scroller} tabIndex={cards.total.value === 0 ? 0 : -1}>
         <Rows data={data} column={column} height={height} range={range.value} />
       </div>
