@@ -1,7 +1,8 @@
 import { counted, dollars, duration, moment } from "../../parts/format.ts";
 import { Glyph, type Tone } from "../../parts/glyph.tsx";
-import { AnsiLine, Lines, splitLines } from "../../parts/lines.tsx";
+import { AnsiLine, Lines } from "../../parts/lines.tsx";
 import { Since } from "../../parts/since.tsx";
+import { splitLines } from "../../parts/split-lines.ts";
 import type { Attempt } from "./attempts-of.ts";
 
 const TONE: Record<string, Tone> = {
