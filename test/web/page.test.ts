@@ -199,8 +199,10 @@ describe.skipIf(!hasBrowser)("the page", () => {
       await page.getByRole("complementary").getByText("Refund rounding").waitFor();
       await page.keyboard.press("Escape");
       await page.keyboard.press("?");
-      await page.getByRole("dialog", { name: "Keys" }).getByText("Git board").waitFor();
+      const keys = page.getByRole("dialog", { name: "Keys" });
+      await keys.getByText("Git board").waitFor();
       await page.keyboard.press("Escape");
+      await keys.waitFor({ state: "detached" });
       await page.keyboard.press("2");
       await page.waitForURL(/#\/board/);
       await context.close();

@@ -107,7 +107,7 @@ export function BoardColumn({
       </div>
       <footer>
         <Position rows={rows} total={cards.total} />
-        <span>{ORDER[column]}</span>
+        <span class="cut">{ORDER[column]}</span>
       </footer>
     </section>
   );
