@@ -124,7 +124,8 @@ function later(path: string, entry: Entry, every: number): void {
     entry.isDue = true;
     return;
   }
-  if (entry.timer !== undefined) return;
+  if (entry.timer !== undefined && every > 0) return;
+  clearTimeout(entry.timer);
   const pause = every === 0 ? 0 : Math.max(30, entry.free + every - Date.now());
   entry.timer = setTimeout(() => {
     entry.timer = undefined;
