@@ -33,6 +33,7 @@ export function bundle({ types }) {
   writeFileSync(join(stage, "flags.json"), viv("completion", "flags"));
   writeFileSync(join(stage, "viv.schema.json"), viv("completion", "schema"));
   for (const name of programs) chmodSync(join(stage, name), 0o755);
+  must("vite", ["build", "--config", "web/vite.config.mjs", "--outDir", join(stage, "web")]);
   if (types) must("tsc", ["--project", "tsconfig.build.json", "--outDir", join(stage, "types")]);
   writeFileSync(join(stage, ".stamp"), hash);
 
@@ -52,7 +53,8 @@ function must(name, args, stdout = 2) {
 }
 
 function sourceHash() {
-  const sources = readdirSync(join(root, "src"), { recursive: true, withFileTypes: true })
+  const sources = ["src", "web"]
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith(".test.ts"))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();

@@ -28,6 +28,7 @@ ensureBuilt();
 if (selection.length === 0) {
   await checkAtOnce([
     ["tsc", tool("tsc"), ["--noEmit"]],
+    ["tsc of the page", tool("tsc"), ["--project", "web"]],
     ["knip", tool("knip"), []],
     ["biome ci", tool("biome"), ["ci", "."]],
     ["import direction", process.execPath, [join(root, "scripts/check-imports.mjs")]],
