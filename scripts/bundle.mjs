@@ -32,6 +32,8 @@ export function bundle({ types }) {
   const viv = (...args) => execFileSync(process.execPath, [join(stage, "viv.cjs"), ...args]);
   writeFileSync(join(stage, "flags.json"), viv("completion", "flags"));
   writeFileSync(join(stage, "viv.schema.json"), viv("completion", "schema"));
+  const maker = join(root, "scripts/make-code-cache.mjs");
+  execFileSync(process.execPath, [maker, stage], { stdio: "pipe" });
   for (const name of programs) chmodSync(join(stage, name), 0o755);
   must("vite", ["build", "--config", "web/vite.config.mjs", "--outDir", join(stage, "web")]);
   if (types) must("tsc", ["--project", "tsconfig.build.json", "--outDir", join(stage, "types")]);

@@ -154,6 +154,7 @@ const SAMPLES: Record<string, Sample> = {
   retry: { run: "run", setUp: task, input: { ids: ["a"] }, refuses: "WRONG_STATE" },
   approve: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
   runs: { setUp: task },
+  export: { run: "run", setUp: task, input: { html: "site" } },
   archive: { setUp: async () => void (await called("init", { run: "run" })) },
   rm: { setUp: task, input: { dir: "run", yes: true } },
   pause: { run: "run", setUp: task, input: { note: "lunch" } },

@@ -4,6 +4,7 @@ import type { Patience } from "../board/commit.ts";
 import type { boardPort } from "../board/operations.ts";
 import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
+import type { fleetPort } from "../fleet/fleet-ports.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { forgePort } from "../merge/forge/forge.ts";
@@ -11,12 +12,13 @@ import type { notifyPort } from "../notify/notify-ports.ts";
 import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
-import type { fleetPort } from "../overview/page/fleet.ts";
+import type { fleetFactsPort } from "../overview/page/fleet.ts";
 import type { runIndexPort } from "../overview/page/index-port.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
 import type { runChecksPort } from "../queue/operations/maintenance.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
+import type { serverPort } from "../server/server-host.ts";
 import type { wardenPort } from "../warden/warden-host.ts";
 import type {
   configWatchPort,
@@ -42,7 +44,8 @@ interface Makers {
   "config files"(): Promise<Of<typeof configFilesPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
-  "fleet facts"(): Promise<Of<typeof fleetPort>>;
+  fleet(): Promise<Of<typeof fleetPort>>;
+  "fleet facts"(): Promise<Of<typeof fleetFactsPort>>;
   forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
@@ -55,6 +58,7 @@ interface Makers {
   "run checks"(): Promise<Of<typeof runChecksPort>>;
   "run index"(store: Store): Promise<Of<typeof runIndexPort>>;
   runs(): Promise<Of<typeof runsPort>>;
+  server(): Promise<Of<typeof serverPort>>;
   up(): Promise<Of<typeof upPort>>;
   warden(): Promise<Of<typeof wardenPort>>;
   "worker check"(): Promise<Of<typeof workerCheckPort>>;
@@ -93,6 +97,7 @@ export function portsHere(settings: PortSettings): Provide {
     },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
+    fleet: async () => (await import("./fleet-host.ts")).fleetPorts(env, cwd, program),
     "fleet facts": async () => (await import("./fleet-facts.ts")).fleetFacts,
     forge: async () => (await import("./forge-host.ts")).forgeHost(env, machine?.clock.now),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
@@ -107,6 +112,7 @@ export function portsHere(settings: PortSettings): Provide {
       (await import("../overview/page/run-index.ts")).RunIndex.read(store),
     "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
+    server: async () => (await import("./server-parts.ts")).serverHost({ ...settings, provide }),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
     installed: async () => {
@@ -118,9 +124,10 @@ export function portsHere(settings: PortSettings): Provide {
     "workspace use": async (store) =>
       (await import("../work/workspaces/use.ts")).workspaceUseIn(store.workspaces),
   };
-  return async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
+  const provide: Provide = async <T>({ name }: Port<T>, store: Store | null): Promise<T> => {
     const make = (makers as unknown as Record<string, (store: Store | null) => Promise<T>>)[name];
     if (make === undefined) throw new VivError("UNSUPPORTED", `nothing provides the port ${name}.`);
     return make(store);
   };
+  return provide;
 }

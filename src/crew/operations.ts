@@ -103,6 +103,7 @@ export const crewPs = defineOperation({
   name: "crew ps",
   summary: "the members of a crew: state, last run, next tick, streak, lifecycle, cost today",
   input: z.strictObject({ state }),
+  changes: () => false,
   output: z.object({
     state: z.string(),
     supervisor: z.object({

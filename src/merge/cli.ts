@@ -1,9 +1,13 @@
+import { VivError } from "../base/errors.ts";
 import { counted, quoted } from "../base/text.ts";
-import type { Command, Values } from "../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES, type Values } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
-import { CLEAR_LINE, plain, prose, type Term, table } from "../operation/term.ts";
+import type { Stamped } from "../operation/operation.ts";
+import { Progress } from "../operation/progress.ts";
+import { plain, prose, type Term, table } from "../operation/term.ts";
+import { type FollowEvent, mergeFollow } from "./follow.ts";
 import type { LandingState } from "./landing.ts";
-import { type MergeOutput, merge, type Row } from "./operations.ts";
+import { type MergeOutput, type MergeProgress, merge, type Row } from "./operations.ts";
 
 const WORDS: Record<LandingState, string> = {
   queued: "queued",
@@ -98,52 +102,67 @@ function takeOver(landings: readonly Row[], isPlan: boolean): string[] {
   return isWaiting ? [`land ${counted(landings.length, "task")} with: viv merge --all`] : [];
 }
 
-/** On a terminal, the line below says what is being proven. */
-function progress({ stderr }: Io) {
-  let isShown = false;
-  const clear = () => {
-    if (isShown) stderr.write(CLEAR_LINE);
-    isShown = false;
+/** Until it has one of these, the queue is not through with it. */
+const UNDER_WAY: readonly string[] = ["queued", "merging", "proving", "landing"];
+
+/** On a terminal, the last line: how many are through, and what is being proven. */
+function mergeProgress(io: Io) {
+  const progress = new Progress(io, "through");
+  const through = new Set<string>();
+  let total = 0;
+  let note: string | undefined;
+  const event = (one: MergeProgress) => {
+    if (one.kind === "begins") total = one.total;
+    if (one.kind === "proves") note = `proving ${one.ids.join(", ")}`;
+    if (one.kind === "waits") note = `waiting for another queue on ${one.repository}`;
+    if (one.kind === "landing") {
+      note = undefined;
+      if (UNDER_WAY.includes(one.landing)) through.delete(one.id);
+      else through.add(one.id);
+    }
+    // A task may come to the queue meanwhile.
+    progress.update({ done: through.size, total: Math.max(total, through.size), note });
   };
-  const draw = (text: string) => {
-    if (stderr.isTTY !== true) return;
-    clear();
-    stderr.write(plain(text));
-    isShown = true;
-  };
-  return { draw, clear };
+  return { event, end: () => progress.end() };
 }
+
+const FOLLOW: Command["flags"] = {
+  follow: { kind: "boolean", describe: "land work as it is done, until stopped" },
+  ...UNTIL_STDIN_CLOSES,
+};
 
 const mergeCommand: Command = {
   op: merge,
+  flags: FOLLOW,
+  instead: async (values) => {
+    if (!values.follow) return undefined;
+    const other = Object.keys(values).find((key) => key in merge.input.shape);
+    if (other === undefined) return followCommand;
+    throw new VivError("USAGE", "--follow stands alone: it lands every task as it is done.");
+  },
   names: { ids: "id" },
   positionals: [{ key: "ids", many: true }],
   placeholders: { into: "BRANCH", continue: "ID" },
-  accessFor: ({ ids, all, dry_run, status, continue: resolved }: Values) => {
-    const isAsked =
-      all === true || resolved !== undefined || (Array.isArray(ids) && ids.length > 0);
-    return status || dry_run || !isAsked ? "read" : "write";
-  },
   examples: [
     ["viv merge", "how the landings stand"],
     ["viv merge --all", "land every done task: merge, prove, move the branch"],
     ["viv merge t.4 t.9 --into main", "these two, into main"],
     ["viv merge --continue t.4", "its conflict is resolved in its worktree: commit, prove, land"],
+    ["viv merge --follow", "land each task as it is done, without a worker"],
     ["viv merge --all --dry-run", "what would land, and what conflicts"],
   ],
   view: (term, io) => {
-    const line = progress(io);
+    const progress = mergeProgress(io);
     return {
-      event: (event: { kind: string; ids?: string[]; repository?: string }) => {
-        if (event.kind === "proves") line.draw(`proving ${event.ids?.join(", ")}`);
-        if (event.kind === "waits") line.draw(`waiting for another queue on ${event.repository}`);
+      event: (event: MergeProgress) => {
+        progress.event(event);
         return null;
       },
       end: (output: MergeOutput) => {
-        line.clear();
+        progress.end();
         return human(output, term);
       },
-      close: () => line.clear(),
+      close: () => progress.end(),
     };
   },
   jsonView: () => ({
@@ -154,6 +173,22 @@ const mergeCommand: Command = {
     if (io.signal.aborted) return 130;
     return output.action !== "merge" || isWell(output) ? 0 : 1;
   },
+};
+
+/** `viv merge --follow`. */
+const followCommand: Command = {
+  op: mergeFollow,
+  flags: FOLLOW,
+  examples: [],
+  view: ({ color }) => ({
+    event: (event: Stamped<FollowEvent>) => {
+      const time = color.dim(event.at.slice(11, 19));
+      if (event.kind === "trouble") return `${time} ${color.red(plain(event.message))}`;
+      if (event.kind === "follows") return `${time} lands work as it is done`;
+      const note = event.note === undefined ? "" : `: ${event.note}`;
+      return `${time} ${event.id} ${plain(WORDS[event.landing as LandingState] + note)}`;
+    },
+  }),
 };
 
 /** All that was asked for has landed, or nothing was asked for. */

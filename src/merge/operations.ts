@@ -59,7 +59,9 @@ const output = z.object({
 export type MergeOutput = z.output<typeof output>;
 
 /** What `viv merge` emits while it works. */
-type Emitted =
+export type MergeProgress =
+  /** How many are to land, as far as can be seen. */
+  | { kind: "begins"; total: number }
   | Extract<MergeEvent, { kind: "waits" | "proves" }>
   | { kind: "landing"; id: string; landing: string };
 
@@ -68,7 +70,11 @@ export const merge = defineRunStream({
   summary: "land the branches of done tasks, each proven again after its merge",
   access: "write",
   input,
-  event: z.looseObject({ kind: z.string() }) as unknown as z.ZodMiniType<Emitted>,
+  changes: ({ ids, all, dry_run, status, continue: resolved }) => {
+    const isAsked = all === true || resolved !== undefined || (ids?.length ?? 0) > 0;
+    return isAsked && !status && !dry_run;
+  },
+  event: z.looseObject({ kind: z.string() }) as unknown as z.ZodMiniType<MergeProgress>,
   output,
   async check(_, { ids, all, continue: resolved, dry_run, status }) {
     if (resolved !== undefined && (ids?.length || all || dry_run || status)) {
@@ -81,10 +87,13 @@ export const merge = defineRunStream({
   stream: (context, given) => eventsOf((emit) => merged(context, given, emit)),
 });
 
+/** With these, a queue has nothing to do. */
+const THROUGH: readonly string[] = ["landed", "no_changes", "needs_you", "pull_request", "closed"];
+
 async function merged(
   context: RunContext,
   given: z.output<typeof input>,
-  emit: (event: Emitted) => void,
+  emit: (event: MergeProgress) => void,
 ): Promise<MergeOutput> {
   const { store } = context;
   const { continue: resolved, dry_run = false } = given;
@@ -123,6 +132,9 @@ async function merged(
     });
     return { landings, landed_before: 0, action: "plan" };
   }
+  const { landings } = await statusOf(store, wanted);
+  const isDue = ({ state, landing }: Row) => state === "done" && !THROUGH.includes(landing);
+  emit({ kind: "begins", total: landings.filter(isDue).length });
   await mergeOnce({ ...queue, goAhead: new Set(ids) }, wanted);
   const shown = await statusOf(store, wanted, touched);
   return { ...shown, action: "merge", ...(warnings.length > 0 && { warnings }) };

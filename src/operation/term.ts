@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { createColors } from "picocolors";
 import type { Io, Writer } from "./io.ts";
 
@@ -33,11 +32,16 @@ function isYes(value: string): boolean {
   return value !== "0" && value !== "false";
 }
 
+/** Whether the terminal's characters are those of Unicode, by the locale. */
+export function isUtf8({ LC_ALL, LC_CTYPE, LANG }: Io["env"]): boolean {
+  return /utf-?8/i.test(LC_ALL || LC_CTYPE || LANG || "");
+}
+
 /**
  * Stands for an escape of our own until it is written: no other text can contain it. So whatever else
  * commands a terminal, in whichever name, message or file, is shown (`screened`).
  */
-const ESCAPE = `\ufdd0${randomBytes(6).toString("hex")}\ufdd1`;
+const ESCAPE = `\ufdd0${Math.random()}${Math.random()}\ufdd1`; // without node:crypto, which is slow to load
 /** To the beginning of the line, and clear it: for what is drawn again. */
 export const LINE_START = `${ESCAPE}r`;
 export const CLEAR_LINE = `${LINE_START}${ESCAPE}[K`;

@@ -182,6 +182,7 @@ export const engines = defineOperation({
   name: "engines",
   summary: "installed engines, and the exact command each route would start",
   input: z.strictObject({}),
+  changes: () => false,
   output: z.object({
     engines: z.array(
       z.object({

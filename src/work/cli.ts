@@ -1,41 +1,39 @@
 import type * as z from "zod/mini";
+import { formatCount } from "../base/amount.ts";
 import { formatTook } from "../base/duration.ts";
 import { formatSize } from "../base/size.ts";
 import { counted } from "../base/text.ts";
-import type { Command } from "../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
 import type { Context, Stamped } from "../operation/operation.ts";
-import { CLEAR_LINE, plain, type Term, table } from "../operation/term.ts";
+import { Progress } from "../operation/progress.ts";
+import { plain, type Term, table } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { storePort } from "../queue/operation.ts";
 import { type WorkEvent, type WorkInput, type WorkReport, work } from "./operations/work.ts";
 import { workspaces } from "./operations/workspaces.ts";
 
 /** The last line of `viv work --drain` on a terminal: how much of the run is done. */
-function drainProgress({ stderr }: Io, context: Context) {
-  let isShown = false;
+function drainProgress(io: Io, context: Context) {
+  const progress = new Progress(io, "ended");
   let isLooking = false;
+  let isOver = false;
   let restsUntil = 0;
-  const clear = () => {
-    if (isShown) stderr.write(CLEAR_LINE);
-    isShown = false;
-  };
-  const draw = async () => {
-    const counts = await (await context.use(storePort)).counts();
-    const { done, failed, review, pending, claimed, waiting } = counts;
+  const look = async () => {
+    const { done, failed, review, pending, claimed, waiting } = await (
+      await context.use(storePort)
+    ).counts();
     const ended = done + failed + review;
-    const all = ended + pending + claimed + waiting;
-    const filled = all === 0 ? 0 : Math.floor((20 * ended) / all);
-    clear();
-    const bar = "━".repeat(filled).padEnd(20, "·");
-    stderr.write(`${bar} ${ended} of ${all}${failed > 0 ? `, ${failed} failed` : ""}`);
-    isShown = true;
+    const total = ended + pending + claimed + waiting;
+    const note = failed > 0 ? `${formatCount(failed)} failed` : undefined;
+    if (!isOver) progress.update({ done: ended, total, note });
   };
   const update = () => {
+    progress.aside();
     const begin = performance.now();
-    if (stderr.isTTY !== true || isLooking || begin < restsUntil) return;
+    if (io.stderr.isTTY !== true || isLooking || begin < restsUntil) return;
     isLooking = true;
-    draw()
+    look()
       .catch(() => {}) // The worker itself reports errors.
       .finally(() => {
         // Counting a large run takes a while: a twentieth of the time at most.
@@ -43,20 +41,18 @@ function drainProgress({ stderr }: Io, context: Context) {
         isLooking = false;
       });
   };
-  return { update, clear };
+  const end = () => {
+    isOver = true;
+    progress.end();
+  };
+  return { update, end };
 }
 
 const workCommand: Command = {
   op: work,
   names: { worker_id: "worker" },
   aliases: { "run-dir": "run", "task-type-filter": "types" },
-  flags: {
-    "until-stdin-closes": {
-      kind: "boolean",
-      describe: "stop as with SIGTERM when stdin closes",
-      hidden: true,
-    },
-  },
+  flags: UNTIL_STDIN_CLOSES,
   exit: ({ failed = [], left }: WorkReport, _io, input) =>
     (failed.length > 0 || left !== undefined) && !input.exit_zero ? 1 : 0,
   durabilityFor: (input) => input.durability as WorkInput["durability"],
@@ -70,11 +66,11 @@ const workCommand: Command = {
     const progress = drain ? drainProgress(io, context) : null;
     return {
       event: (event: Stamped<WorkEvent>) => {
-        progress?.clear();
-        if (event.kind !== "finished") progress?.update();
+        if (event.kind === "finished") progress?.end();
+        else progress?.update();
         return describe(event, term);
       },
-      close: () => progress?.clear(),
+      close: () => progress?.end(),
     };
   },
 };

@@ -20,7 +20,7 @@ export interface FleetPort {
   schedules(context: Context): Promise<object | null>;
 }
 
-export const fleetPort = definePort<FleetPort>("fleet facts");
+export const fleetFactsPort = definePort<FleetPort>("fleet facts");
 
 const text = z.nullable(z.string());
 const anything = z.nullable(z.record(z.string(), z.unknown()));
@@ -70,7 +70,7 @@ export const fleet = defineRunOperation({
   async run(context) {
     const index = await context.use(runIndexPort);
     await index.settled();
-    const port = await context.use(fleetPort);
+    const port = await context.use(fleetFactsPort);
     const day = new Date(context.now()).toISOString().slice(0, 10);
     const views = await context.store.workers();
     const held = views.flatMap(({ claims }) =>

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { closeSync, constants, fsyncSync, writeFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { unlessTaken } from "../../base/errno.ts";
@@ -58,6 +57,7 @@ function write(
   { mode = 0o600, temporary }: WriteOptions = {},
 ): void {
   if (temporary !== undefined) removeSync(temporary);
+  const { randomBytes } = process.getBuiltinModule("node:crypto"); // slow to load
   const random = randomBytes(4).toString("hex");
   const other = temporary ?? join(dirname(path), `.${basename(path)}.${random}`);
   try {

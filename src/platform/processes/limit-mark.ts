@@ -1,5 +1,3 @@
-import { execFile } from "node:child_process";
-import { createHash } from "node:crypto";
 import { accessSync, closeSync, constants, openSync, readSync, statSync } from "node:fs";
 import { resolve } from "node:path";
 import { errno, machineErrorOf } from "../../base/errno.ts";
@@ -21,6 +19,7 @@ const SMALLEST = 1n << 61n;
 
 /** The mark of a claim: 61 bits of its hash, so that no two on a machine are the same. */
 export function limitMark(claim: string): string {
+  const { createHash } = process.getBuiltinModule("node:crypto"); // slow to load
   const hash = createHash("sha256").update(claim).digest().readBigUInt64BE() >> 3n;
   return String(SMALLEST | hash);
 }
@@ -54,6 +53,7 @@ async function probe(): Promise<string | null> {
 }
 
 function run(program: string, args: string[]): Promise<{ error: Error | null; stdout: string }> {
+  const { execFile } = process.getBuiltinModule("node:child_process"); // slow to load
   return new Promise((done) => {
     try {
       execFile(program, args, { timeout: PROBE_MS }, (error, stdout) => done({ error, stdout }));

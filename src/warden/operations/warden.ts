@@ -53,6 +53,7 @@ export const wardenStatus = defineOperation({
   name: "warden status",
   summary: "state of the warden, its last verdicts, and findings of its rules",
   input: z.strictObject({ state: stateFlag }),
+  changes: () => false,
   output: statusOutput,
   async run(context, { state }) {
     const place = await wardenPlace(context, state);

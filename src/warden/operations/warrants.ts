@@ -58,6 +58,7 @@ export const warrantLs = defineOperation({
   name: "warrant ls",
   summary: "the open warrants: active and queued, oldest first",
   input: only,
+  changes: () => false,
   output: z.extend(queueOutput, { dances: z.array(danceView) }),
   async run(context, { state }) {
     const place = await wardenPlace(context, state);
@@ -70,6 +71,7 @@ export const dogWarrants = defineOperation({
   name: "dog warrants",
   summary: "the queued warrants, oldest first",
   input: only,
+  changes: () => false,
   output: queueOutput,
   run: async (context, { state }) => queueOf(await wardenPlace(context, state), context.now()),
 });
@@ -78,6 +80,7 @@ export const warrantShow = defineOperation({
   name: "warrant show",
   summary: "everything about one warrant: its target, its dance, its receipt",
   input: idInput,
+  changes: () => false,
   output: z.object({
     id: z.string(),
     state: z.enum(["queued", "dancing", "over", "withdrawn"]),
@@ -147,6 +150,7 @@ export const epitaph = defineOperation({
   name: "epitaph",
   summary: "how a warrant ended: verdict, attempts, screen, processes",
   input: idInput,
+  changes: () => false,
   output: z.object({ text: z.string(), receipt: anything }),
   async run(context, { id, state }) {
     const place = await wardenPlace(context, state);
