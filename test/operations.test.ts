@@ -221,6 +221,7 @@ const SAMPLES: Record<string, Sample> = {
   graph: { run: "run", setUp: family },
   timeline: { run: "run", setUp: claimed },
   fleet: { run: "run", setUp: claimed },
+  money: { run: "run", setUp: claimed },
 };
 
 /** Those of the catalogue, and those that their flags mean instead. */
