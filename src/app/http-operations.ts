@@ -49,6 +49,7 @@ const PAGE: readonly CatalogEntry[] = [
   ofPage("graph", "tasks and their dependencies"),
   ofPage("timeline", "attempts by worker, throughput, kills"),
   ofPage("fleet", "workers, crew, gate, parts of viv up, schedules"),
+  ofPage("money", "costs by type, model, worker, agent and day; budgets"),
 ];
 
 function ofPage(name: string, summary: string): CatalogEntry {

@@ -55,6 +55,16 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         env,
       });
     },
+    look: async (warrant, files) => {
+      const [{ suspectsFor }, { resolveTarget }, { seenBy }] = await Promise.all([
+        import("../warden/suspects/find-suspects.ts"),
+        import("../warden/resolve.ts"),
+        import("../warden/suspects/seen.ts"),
+      ]);
+      const resolve = (kind: TargetKind, name: string, home: string | null) =>
+        resolveTarget(lookup, kind, name, home);
+      return seenBy(suspectsFor({ machine, files, env, resolve }), warrant);
+    },
     ancestors: () => ancestorsOf(process.pid),
     wardenOf: (question) => {
       try {
