@@ -11,6 +11,7 @@ import { isVivError } from "../src/base/errors.ts";
 import { openRun } from "../src/main.ts";
 import type { Io } from "../src/operation/io.ts";
 import { isStream, type Operation } from "../src/operation/operation.ts";
+import { pageOperations } from "../src/overview/page/operations.ts";
 import { unitFiles } from "../src/platform/systemd/unit-files.ts";
 import { within } from "./support/deadline.ts";
 import { newFolder } from "./support/folders.ts";
@@ -213,11 +214,16 @@ const SAMPLES: Record<string, Sample> = {
   service: { run: "run", setUp: task, input: { action: "uninstall" } },
   reap: { run: "run", setUp: task },
   doctor: { run: "run", setUp: task },
+  cards: { run: "run", setUp: family },
+  neighbours: { run: "run", setUp: family, input: { id: "a" } },
+  graph: { run: "run", setUp: family },
+  timeline: { run: "run", setUp: claimed },
+  fleet: { run: "run", setUp: claimed },
 };
 
 /** Those of the catalogue, and those that their flags mean instead. */
 async function allOperations(): Promise<Map<string, Operation>> {
-  const all = new Map<string, Operation>();
+  const all = new Map<string, Operation>(pageOperations.map((op) => [op.name, op]));
   for (const { load } of CATALOG.commands) {
     const command = await load();
     all.set(command.op.name, command.op);

@@ -6,6 +6,7 @@ const board = () => import("../board/cli.ts");
 const crew = () => import("../crew/cli.ts");
 const engines = () => import("../engines/cli.ts");
 const fleet = () => import("../fleet/cli.ts");
+const fleetRun = () => import("../fleet/fleet-cli.ts");
 const forge = () => import("../merge/forge/cli.ts");
 const gate = () => import("../gate/cli.ts");
 const init = () => import("./init.ts");
@@ -19,6 +20,7 @@ const overviewReport = () => import("../overview/report/report-cli.ts");
 const overviewExport = () => import("../overview/export/export-cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
+const queueLogs = () => import("../queue/cli/logs.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
 const server = () => import("../server/cli.ts");
@@ -64,7 +66,9 @@ const commands: readonly CatalogEntry[] = [
   entry("crew stop", "stop the crew", "care", crew),
   entry("keeper up", "start a single agent", "workers", crew),
   entry("work", "claim tasks and run a handler for each", "workers", work),
-  entry("up", "run the agents of an agents.toml", "workers", up),
+  entry("up", "run what viv.toml declares, restart what dies", "workers", up),
+  entry("ps", "the parts of the running viv up", "looking", fleetRun),
+  entry("down", "stop the running viv up", "workers", fleetRun),
   entry("warrant file", "file a warrant against a suspect", "workers", wardenWarrants),
   entry("warrant ls", "the open warrants", "looking", wardenWarrants),
   entry("warrant show", "everything about one warrant", "looking", wardenWarrants),
@@ -95,7 +99,7 @@ const commands: readonly CatalogEntry[] = [
   entry("report", "the morning: what needs you, done, cost", "looking", overviewReport),
   entry("export", "board and report as static pages", "looking", overviewExport),
   entry("watch", "changes as they happen", "looking", overview),
-  entry("logs", "the log of a task", "looking", queueTasks),
+  entry("logs", "the log of a task, or of all workers", "looking", queueLogs),
   entry("costs", "dollars, tokens, proven tasks", "looking", models),
   entry("prices", "price of each model", "looking", engines),
   entry("engines", "installed engines; dry runs", "care", models),

@@ -4,6 +4,7 @@ import type { Config, GetSection, Section } from "../base/section.ts";
 import { crewSection } from "../crew/config.ts";
 import { enginesSection, routedEnginesSection } from "../engines/config-engine.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
+import { fleetSection } from "../fleet/config.ts";
 import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
 import { runSection } from "../queue/config-run.ts";
@@ -13,6 +14,7 @@ import { belongsInRoute, limitsSection, routesSection } from "../work/config-rou
 
 /** viv.toml: each room reads its own section. */
 const SECTIONS: readonly Section<unknown>[] = [
+  fleetSection, // it reads one key of [server], whose own section refuses unknown ones
   ...[runSection, routesSection, limitsSection, enginesSection, routedEnginesSection],
   ...[pricesSection, budgetSection, crewSection, wardenSection, mergeSection, notifySection],
   serverSection,

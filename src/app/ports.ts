@@ -4,6 +4,7 @@ import type { Patience } from "../board/commit.ts";
 import type { boardPort } from "../board/operations.ts";
 import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
+import type { fleetPort } from "../fleet/fleet-ports.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { forgePort } from "../merge/forge/forge.ts";
@@ -11,6 +12,8 @@ import type { notifyPort } from "../notify/notify-ports.ts";
 import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
+import type { fleetFactsPort } from "../overview/page/fleet.ts";
+import type { runIndexPort } from "../overview/page/index-port.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
 import type { runChecksPort } from "../queue/operations/maintenance.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
@@ -41,6 +44,8 @@ interface Makers {
   "config files"(): Promise<Of<typeof configFilesPort>>;
   crew(): Promise<Of<typeof crewPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
+  fleet(): Promise<Of<typeof fleetPort>>;
+  "fleet facts"(): Promise<Of<typeof fleetFactsPort>>;
   forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
   installed(): Promise<Of<typeof installedPort>>;
@@ -51,6 +56,7 @@ interface Makers {
   template(): Promise<Of<typeof templatePort>>;
   report(): Promise<Of<typeof reportPort>>;
   "run checks"(): Promise<Of<typeof runChecksPort>>;
+  "run index"(store: Store): Promise<Of<typeof runIndexPort>>;
   runs(): Promise<Of<typeof runsPort>>;
   server(): Promise<Of<typeof serverPort>>;
   up(): Promise<Of<typeof upPort>>;
@@ -91,6 +97,8 @@ export function portsHere(settings: PortSettings): Provide {
     },
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
+    fleet: async () => (await import("./fleet-host.ts")).fleetPorts(env, cwd, program),
+    "fleet facts": async () => (await import("./fleet-facts.ts")).fleetFacts,
     forge: async () => (await import("./forge-host.ts")).forgeHost(env, machine?.clock.now),
     gate: async () => (await worker()).gateHere(env, cwd, machine),
     notify: async () => (await import("./notify-host.ts")).notifyPorts(),
@@ -99,6 +107,9 @@ export function portsHere(settings: PortSettings): Provide {
     "route host": async () => (await worker()).routeHost(env),
     template: async () => (await import("./templates/look-around.ts")).templateHost(cwd, env),
     report: async () => (await import("./report-ports.ts")).reportPorts,
+    // A server has one that follows the run.
+    "run index": async (store) =>
+      (await import("../overview/page/run-index.ts")).RunIndex.read(store),
     "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     server: async () => (await import("./server-parts.ts")).serverHost({ ...settings, provide }),

@@ -12,6 +12,15 @@ export interface ExtraFlag {
   hidden?: boolean;
 }
 
+/** Of commands that another viv starts: they end with it, however it ends. */
+export const UNTIL_STDIN_CLOSES: Record<string, ExtraFlag> = {
+  "until-stdin-closes": {
+    kind: "boolean",
+    describe: "stop as with SIGTERM when stdin closes",
+    hidden: true,
+  },
+};
+
 export type Values = Record<string, unknown>;
 
 /** How a stream is shown to a person. What is null is not shown. */

@@ -4,6 +4,7 @@ import { CATALOG } from "../app/catalog.ts";
 import { isVivError } from "../base/errors.ts";
 import { commands as overviewCommands } from "../overview/cli.ts";
 import { commands as claimsCommands } from "../queue/cli/claims.ts";
+import { commands as logsCommands } from "../queue/cli/logs.ts";
 import { commands as tasksCommands } from "../queue/cli/tasks.ts";
 import { commands as endCommands } from "../work/cli-end.ts";
 import type { Command } from "./command.ts";
@@ -12,7 +13,7 @@ import { flagsOf, GLOBAL_FLAGS, parseFlags } from "./flags.ts";
 const ls = overviewCommands.ls;
 const cancel = tasksCommands.cancel;
 const enqueue = tasksCommands.enqueue;
-const logs = tasksCommands.logs;
+const { logs } = logsCommands;
 const claim = claimsCommands.claim;
 const complete = endCommands.complete;
 

@@ -191,6 +191,8 @@ export interface TaskSummary {
   priority?: string;
   /** With `asksProof`: why it is unproven. */
   unproven?: string;
+  /** With `tasks`: as its file has it; null when that cannot be read. */
+  task?: Task | null;
 }
 
 export interface ListQuery {
@@ -208,6 +210,8 @@ export interface ListQuery {
   asksProof?: (type: string) => boolean;
   /** Does not open their files: `type` is null, `priority` missing. Not with `types`. */
   unopened?: boolean;
+  /** The summaries have their files, as `task`. */
+  tasks?: boolean;
 }
 
 /** `cancelled`: those of `failed` that a person stopped. */
@@ -488,6 +492,13 @@ export interface CheckpointUpdate {
   metadata?: Record<string, unknown>;
 }
 
+/** A log that is read as it grows; what an attempt begins anew is read from there. */
+export interface LogTail {
+  /** The next piece; null: none for now. */
+  read(): string | null;
+  close(): void;
+}
+
 /** The parts of a run beside its tasks. */
 export interface RunRecord {
   /** The run's address, as `--run` and VIV_RUN take it. Not a path to join onto. */
@@ -505,6 +516,8 @@ export interface RunRecord {
     id: string,
     options?: { follow?: boolean; setup?: boolean; signal?: AbortSignal },
   ): AsyncIterable<string>;
+  /** The end of the log as it is now, at most about `bytes` of it, and all that comes. */
+  tailLog(id: string, options: { bytes: number }): LogTail;
   /** The last run of the task's `done_when`; null when it has not run. */
   proof(id: string): Promise<Proof | null>;
 

@@ -167,7 +167,12 @@ const SCENES: Record<string, Scene> = {
       [["claim", "--worker", "w", "--limit", "1.5"], "--limit"],
       [["reap", "--stale-after", "-1"], "--stale-after"],
       [["ls", "--limit", "-1"], "--limit"],
-      [["logs"], "no task is running; name one: viv logs ID", 3],
+      [
+        ["logs"],
+        "viv logs needs a task: viv logs ID, or follow all that are being worked on: viv logs -f",
+      ],
+      [["logs", "-f", "--setup"], "viv logs needs a task: viv logs ID --setup; see: viv ls"],
+      [["logs", "t.1", "--worker", "w"], "--worker and --types choose among all tasks"],
       ...["show", "why", "logs", "cancel", "retry", "approve"].map(
         (name): Row => [[name, "t.9"], "there is no task t.9 in this run; see: viv ls", 3],
       ),

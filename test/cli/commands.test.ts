@@ -562,27 +562,6 @@ describe("looking", () => {
     expect(lines.map((line) => JSON.parse(line).text).join("")).toBe("one\ntwo ␛ \u001b[31mred\n");
   });
 
-  it("logs without a task prints that of the running task which began last", async () => {
-    await claimed("t.0");
-    host.advance(1_000);
-    await claimed("t.1");
-    appendFileSync(join(run, "artifacts/t.1.log"), "one\n");
-    expect(await cli(["logs"], around)).toEqual({
-      status: 0,
-      stdout: "one\n",
-      stderr: "viv: the log of t.1\n",
-    });
-    expect(await say("logs", "--json")).toBe('{"id":"t.1","text":"one\\n"}\n');
-    const stopped = { ...around, signal: AbortSignal.abort() };
-    expect(await cli(["logs", "-f"], stopped)).toMatchObject({ status: 0 });
-    for (const id of ["t.0", "t.1"]) await say("complete", id, "--worker", "w1");
-    expect(await cli(["logs", "-f"], around)).toEqual({
-      status: 3,
-      stdout: "",
-      stderr: "viv: no task is running; name one: viv logs ID; see: viv ls\n",
-    });
-  });
-
   it("doctor", async () => {
     await claimed("t.1");
     const keys = ["healthy", "findings", "checked"];

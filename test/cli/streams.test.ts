@@ -159,6 +159,63 @@ describe("logs -f", () => {
   });
 });
 
+describe("logs -f of all workers", () => {
+  const log = (id: string) => join(run, `artifacts/${id}.log`);
+  const take = async (id: string, worker: string, type = "job") => {
+    await say("enqueue", "--type", type, "--id", id);
+    await say("claim", "--worker", worker);
+  };
+
+  it("shows attempts that run, joins those that begin, and says how each ended", async () => {
+    await take("t.1", "w1");
+    writeFileSync(log("t.1"), `${"old\n".repeat(1_000)}last of before\n`);
+    const all = program("logs", "-f");
+    await all.says("w1 t.1 | last of before\n");
+    await take("t.22", "worker2");
+    writeFileSync(log("t.22"), "hello\n");
+    await all.says("worker2 t.22 | hello\n");
+    appendFileSync(log("t.1"), "one\r\nwithout an end");
+    await all.says("w1      t.1  | one\n");
+    await all.says("w1      t.1  | without an end\n");
+    appendFileSync(log("t.22"), "to the end");
+    await say("fail", "t.22", "--worker", "worker2", "--note", "exit 1");
+    await all.says(/worker2 t\.22 \| to the end\nworker2 t\.22 \| failed: exit 1\n/);
+    // The next attempt begins its log anew.
+    writeFileSync(log("t.1"), "again\n");
+    await all.says("w1      t.1  | again\n");
+    await say("complete", "t.1", "--worker", "w1");
+    await all.says("w1      t.1  | done\n");
+    all.child.kill("SIGINT");
+    const { status, stdout, stderr } = await all.end();
+    expect({ status, stderr }).toEqual({ status: 0, stderr: "" });
+    expect(stdout.match(/old/g)?.length).toBeLessThan(600);
+  });
+
+  it("follows some of them, in bounded memory, through lines of megabytes", async () => {
+    const only = program("logs", "-f", "--worker", "w1", "--types", "fix", "--json");
+    const idle = program("logs", "-f", "--types", "none");
+    await until("it says so", () => idle.stderr.includes("nothing is being worked on"));
+    await take("t.1", "w1", "other");
+    await take("t.2", "w2", "fix");
+    await take("t.3", "w1", "fix");
+    for (const id of ["t.1", "t.2"]) writeFileSync(log(id), "not for us\n");
+    writeFileSync(log("t.3"), "x".repeat(5_000_000));
+    await say("complete", "t.3", "--worker", "w1");
+    await only.says(/"event":"ended".*"outcome":"done"/);
+    for (const one of [only, idle]) one.child.kill("SIGTERM");
+    const { stdout } = await only.end();
+    expect((await idle.end()).stdout).toBe("");
+    const news = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(news.filter(({ event }) => event !== "idle").every(({ id }) => id === "t.3")).toBe(true);
+    const lines = news.filter(({ event }) => event === "line").map(({ text }) => text.length);
+    expect(lines.reduce((sum, length) => sum + length, 0)).toBe(5_000_000);
+    expect(Math.max(...lines)).toBe(8 * 1024);
+  });
+});
+
 describe("a reader that has seen enough", () => {
   it("is no error", async () => {
     const stdin = Array.from({ length: 3_000 }, (_, i) => `{"type":"job","id":"t.${i}"}\n`);

@@ -6,8 +6,7 @@ import { counted } from "../../base/text.ts";
 import { byDefault, type Command, type Values } from "../../operation/command.ts";
 import type { Io } from "../../operation/io.ts";
 import { Progress } from "../../operation/progress.ts";
-import { plain } from "../../operation/term.ts";
-import { cancel, enqueue, enqueueLines, logs, reject, retry } from "../operations/tasks.ts";
+import { cancel, enqueue, enqueueLines, reject, retry } from "../operations/tasks.ts";
 import type { BulkResult } from "../store.ts";
 import { endedLine } from "./paint.ts";
 
@@ -127,40 +126,6 @@ export function decision(op: Command["op"], ...examples: [string, string][]): Co
   };
 }
 
-const logsCommand: Command = {
-  op: logs,
-  positionals: [{ key: "id" }],
-  shorts: { follow: "f" },
-  examples: [
-    ["viv logs t.1", ""],
-    ["viv logs t.1 -f", "as it grows"],
-    ["viv logs -f", "of the running task that began last"],
-    ["viv logs t.1 --setup", "of the set-up of its workspace"],
-  ],
-  view: (_, io, _context, { setup }) => {
-    let hasText = false;
-    return {
-      event: ({ id, text }: { id?: string; text: string }) => {
-        if (!hasText && id !== undefined) io.stderr.write(`viv: the log of ${plain(id)}\n`);
-        hasText = true;
-        // A task's output must not be able to command a terminal; in a pipe it is data.
-        io.stdout.write(io.stdout.isTTY ? plain(text) : text);
-        return null;
-      },
-      end: ({ id, receipts }: z.output<typeof logs.output>) => {
-        const notes = receipts.map(
-          ({ attempt, worker, receipt }) =>
-            `the warden ended ${worker} at attempt ${attempt}; receipt: ${receipt}`,
-        );
-        if (!hasText)
-          notes.unshift(`${id} has written no log (artifacts/${id}${setup ? ".setup" : ""}.log)`);
-        for (const note of notes) io.stderr.write(`viv: ${plain(note)}\n`);
-        return null;
-      },
-    };
-  },
-};
-
 export const commands = {
   enqueue: enqueueCommand,
   cancel: decision(
@@ -178,5 +143,4 @@ export const commands = {
     'viv reject t.1 --note "the test is missing"',
     "the next attempt gets the note",
   ]),
-  logs: logsCommand,
 } satisfies Record<string, Command>;

@@ -29,6 +29,7 @@ import { type FsRun, recordTold } from "./fs-run.ts";
 import { pauseRun, readPause, resumeRun } from "./pause.ts";
 import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
+import { tailLog } from "./record/log-tail.ts";
 import { project, projectAtClose } from "./record/project.ts";
 import { initStatus, readStatusFile, updateStatus } from "./record/status-file.ts";
 import { sweepRun } from "./sweep.ts";
@@ -140,6 +141,7 @@ export function fsStore(run: FsRun): S.Store {
     followLedger: (options) => read.followLedger(run, options),
     append: call(recordTold),
     log: (id, options = {}) => readLog(run, id, options),
+    tailLog: (id, { bytes }) => tailLog(run, id, bytes),
     proof: call(readProof),
     waitForWork: (options) => waitForWork(run, options),
     watch: (options = {}) => watchRun(run, options),

@@ -207,7 +207,9 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       const priority = task ? priorityOf(task) : undefined;
       const unproven =
         query.asksProof && task ? lackOfProof(run, state, task, query, lostOf) : undefined;
-      yield { id, type, state, since: changedAt(stats), worker, priority, unproven, cancelled };
+      const since = changedAt(stats);
+      const summary = { id, type, state, since, worker, priority, unproven, cancelled };
+      yield query.tasks ? { ...summary, task } : summary;
     }
   }
 }

@@ -6,11 +6,11 @@ import { parseUserJson } from "../../base/user-json.ts";
 import { askPort } from "../../operation/ask.ts";
 import { by, flag, note, text } from "../../operation/fields.ts";
 import { definePort, eventsOf } from "../../operation/operation.ts";
-import { defineRunOperation, defineRunStream, mustShow, type RunContext } from "../operation.ts";
+import { defineRunOperation, defineRunStream, type RunContext } from "../operation.ts";
 import { bulkResult, ended, endedOutput } from "../schemas.ts";
 import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
 import type { TaskWord } from "../states.ts";
-import type { BulkResult, Ended, EnqueueOptions, Store, TaskSummary } from "../store.ts";
+import type { BulkResult, Ended, EnqueueOptions, Store } from "../store.ts";
 import { MAX_TASK_BYTES } from "../task.ts";
 
 const durability = z.optional(
@@ -288,46 +288,3 @@ function noNote(ids: readonly string[]): VivError {
   const message = `a rejection needs a note for the next attempt: viv reject ${words} --note "what is missing"`;
   return new VivError("USAGE", message);
 }
-
-/** The task that was claimed last, of those that are claimed now. */
-async function lastBegun(store: Store): Promise<string> {
-  let last: TaskSummary | undefined;
-  for await (const one of store.list({ states: ["claimed"] })) {
-    if (last === undefined || one.since > last.since) last = one;
-  }
-  if (last !== undefined) return last.id;
-  throw new VivError("TASK_NOT_FOUND", "no task is running; name one: viv logs ID; see: viv ls");
-}
-
-const receipt = z.object({ attempt: z.number(), worker: z.string(), receipt: z.string() });
-
-export const logs = defineRunStream({
-  name: "logs",
-  summary: "print the log of a task",
-  access: "read",
-  input: z.strictObject({
-    id: text("id of the task (default: the running one that began last)"),
-    follow: flag("follow while the task runs"),
-    setup: flag("the log of its workspace's set-up instead"),
-  }),
-  /** The id only where none was given. */
-  event: z.object({ id: z.optional(z.string()), text: z.string() }),
-  output: z.object({
-    id: z.string(),
-    /** Of attempts that the warden ended. */
-    receipts: z.array(receipt),
-  }),
-  async *stream({ store, signal }, given) {
-    const { follow, setup } = given;
-    const id = given.id ?? (await lastBegun(store));
-    await mustShow(store, id);
-    const chosen = given.id === undefined ? { id } : {};
-    for await (const text of store.log(id, { follow: follow === true, setup, signal })) {
-      yield { ...chosen, text };
-    }
-    const receipts = (await store.attemptsOf(id)).flatMap(({ attempt, worker, receipt: path }) =>
-      path === undefined ? [] : [{ attempt, worker, receipt: path }],
-    );
-    return { id, receipts };
-  },
-});

@@ -1,7 +1,7 @@
 import type * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import { counted } from "../../base/text.ts";
-import type { Command } from "../../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../../operation/command.ts";
 import type { Stamped } from "../../operation/operation.ts";
 import { type Cell, plain, prose, type Term, table } from "../../operation/term.ts";
 import { wardenCommand } from "../folder.ts";
@@ -21,6 +21,7 @@ export const commands = {
   "warden up": {
     op: wardenUp,
     names,
+    flags: UNTIL_STDIN_CLOSES,
     placeholders: { timeouts: "60s,120s,240s" },
     examples: [
       ["viv warden up", "until Ctrl-C; dances resume at the next start"],

@@ -103,7 +103,8 @@ export async function* readLog(
   }
 }
 
-function openLog(path: string): number {
+/** -1: there is none. */
+export function openLog(path: string): number {
   try {
     const fd = openSync(path, SAFE_OPEN);
     if (fstatSync(fd).isFile()) return fd;
