@@ -18,6 +18,7 @@ export const NOT_OVER_HTTP: Readonly<Record<string, string>> = {
   service: "it installs programs for this user",
   archive: "it takes the run away from its server",
   rm: "it takes the run away from its server",
+  export: "it makes files in a folder of your choice",
   alive: "a process answers for itself",
 };
 
