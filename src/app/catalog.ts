@@ -153,7 +153,6 @@ const families: Catalog["families"] = {
   config: { summary: "viv.toml: check, show", group: "care" },
   warrant: { summary: "suspects: file, ls, show, screen, withdraw", group: "workers" },
   dog: { summary: "the warden's dogs: status, pool, dances, warrants", group: "looking" },
-  warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },
   ledger: { summary: "the record of all events: tail, show, verify, export", group: "looking" },
   warden: {
     summary: "the supervisor of the dogs: up, status, receipts, pause, resume",

@@ -10,6 +10,7 @@ export const top = defineRunStream({
   name: "top",
   summary: "the run, live: tasks, workers, gate, cost",
   access: "write",
+  changes: ({ once }) => once !== true,
   input: z.strictObject({ once: flag("print it once and exit, as in a pipe") }),
   event: snapshot,
   output: z.object({}),
