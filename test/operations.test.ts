@@ -213,6 +213,8 @@ const SAMPLES: Record<string, Sample> = {
   "notify test": { refuses: "TARGET_NOT_FOUND" },
   "notify retry": {},
   workspaces: { run: "run", setUp: workspace },
+  serve: { run: "run", setUp: task, input: { port: 0 }, isEndless: true },
+  token: {},
   service: { run: "run", setUp: task, input: { action: "uninstall" } },
   reap: { run: "run", setUp: task },
   doctor: { run: "run", setUp: task },
