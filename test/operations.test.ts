@@ -125,6 +125,12 @@ const agents = async () => {
 const configured = async () =>
   writeFileSync(join(folder, "viv.toml"), `[handlers.t]\nhandler = "${handler()}"\n`);
 
+const scheduled = async () => {
+  await task();
+  const text = '[[schedule]]\nname = "nightly"\ncron = "@daily"\ntype = "t"\n';
+  writeFileSync(join(folder, "viv.toml"), text);
+};
+
 const ofClaim = { worker: "w", id: "a" };
 const SAMPLES: Record<string, Sample> = {
   init: { run: "run" },
@@ -170,6 +176,12 @@ const SAMPLES: Record<string, Sample> = {
   "crew stop": { setUp: usedCrew },
   "keeper up": { setUp: crew, input: { def: "moss.md", command: "true" }, isEndless: true },
   work: { run: "run", setUp: task, input: { handler: "handle.sh", drain: true } },
+  ps: { setUp: task },
+  down: { setUp: task },
+  "schedule ls": { run: "run", setUp: scheduled },
+  "schedule run": { run: "run", setUp: scheduled, input: { name: "nightly" } },
+  "schedule pause": { run: "run", setUp: scheduled, input: { name: "nightly" } },
+  "schedule resume": { run: "run", setUp: scheduled, input: { name: "nightly" } },
   up: { setUp: agents, input: { config: "agents.toml" }, isEndless: true },
   "warrant file": { input: { pid: process.pid } },
   "warrant ls": {},

@@ -70,7 +70,7 @@ export function partsOf(
     ...(server === null ? [] : [serverOf(program("server", server, "serve", on), facts.hasPort)]),
     ...(warden === null ? [] : [program("warden", warden, "warden", "up")]),
     ...workers,
-    ...(facts.merges && !isManned ? [program("merge", "", "merge", on, "--follow")] : []),
+    ...(facts.merges && !isManned ? [program("merge", "", "merge", on, "--auto")] : []),
     ...(agents === null ? [] : [program("agents", agents, "up", `--config=${agents}`)]),
     ...(crew === null ? [] : [program("crew", crew, "crew", "up")]),
   ];
