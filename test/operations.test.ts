@@ -209,6 +209,7 @@ const SAMPLES: Record<string, Sample> = {
   ls: { run: "run", setUp: task },
   diff: { run: "run", setUp: task, input: { id: "a" }, refuses: "WRONG_STATE" },
   show: { run: "run", setUp: task, input: { id: "a" } },
+  top: { run: "run", setUp: claimed },
   tree: { run: "run", setUp: family },
   why: { run: "run", setUp: task, input: { id: "a" } },
   status: { run: "run", setUp: task },

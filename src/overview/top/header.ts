@@ -19,7 +19,7 @@ export function header(model: Model, now: number, hasColor: boolean): Line[] {
   const height = headerHeight(model);
   if (snapshot === null || height === 0) return [];
   const paused = snapshot.paused ? [[span(pauseLine(snapshot.paused, now), "yellow")]] : [];
-  const counts = countsLine(snapshot);
+  const counts = countsLine(snapshot, size.columns);
   if (height === 1) return [counts];
   const rest = [counts, ...paused];
   if (size.rows < 16) return [titleLine(snapshot, now, size.columns), ...rest];
@@ -79,14 +79,15 @@ export function shares(numbers: readonly number[], width: number): number[] {
   return parts;
 }
 
-function countsLine({ counts }: Snapshot): Line {
-  const words = ORDER.filter((word) => word !== "cancelled" || counts.cancelled > 0);
-  const parts = words.map((word) => {
+function countsLine({ counts }: Snapshot, columns: number): Line {
+  const parts = ORDER.map((word) => {
     const text = ` ${NAMES[word]} ${formatCount(counts[word])} `;
     return counts[word] > 0 ? span(text, STATE_STYLE[word]) : span(text, "dim");
   });
-  const { quarantined } = counts;
-  return quarantined > 0 ? [...parts, span(` quarantined ${quarantined}`, "red")] : parts;
+  if (counts.quarantined > 0) parts.push(span(` quarantined ${counts.quarantined}`, "red"));
+  const width = parts.reduce((sum, { text }) => sum + text.length, 0);
+  // What there is none of gives way.
+  return width <= columns ? parts : parts.filter(({ styles }) => !styles?.includes("dim"));
 }
 
 function meters({ workers, gate, cost, events_per_minute }: Snapshot, columns: number): Line {

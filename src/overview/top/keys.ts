@@ -54,7 +54,7 @@ const CONTROLS: Readonly<Record<string, string>> = {
 
 const ESC = "\u001b";
 // biome-ignore lint/suspicious/noControlCharactersInRegex: an escape begins it
-const SEQUENCE = /^\u001b(\[\[[A-E]|\[[0-9;?]*[ -/]*[@-~]|O[A-Za-z])/;
+const SEQUENCE = /^\u001b(\[\[[A-E]|\[[0-9;?]*[ -/]*[@-Z\\-~]|O[A-Za-z])/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: as above
 const BEGUN = /^\u001b(\[\[?[0-9;?]*|O)?$/;
 

@@ -1,3 +1,4 @@
+import { formatCount } from "../../base/amount.ts";
 import { counted } from "../../base/text.ts";
 import { header } from "./header.ts";
 import { bodyHeight, type Model, question, selected, TABS, tasksOf } from "./model.ts";
@@ -28,7 +29,7 @@ export function printed(model: Model, now: number, hasColor: boolean): Line[] {
   const unselected = { ...model, cursor: { ...model.cursor, index: -1 } };
   const { head, body } = tableLines(unselected, now);
   const more = model.snapshot?.more ?? 0;
-  const rest = more > 0 ? [[span(`  … ${more} more; see: viv ls`, "dim")]] : [];
+  const rest = more > 0 ? [[span(`  … ${formatCount(more)} more; see: viv ls`, "dim")]] : [];
   return [...header(model, now, hasColor), [], [span(textOf(head), "bold")], ...body, ...rest];
 }
 
@@ -51,7 +52,9 @@ function tabLine(model: Model): Line {
       : [`sorted by ${sort}${isReversed ? ", reversed" : ""}`]),
     ...(isTree ? ["tree"] : []),
     ...(tagged.size > 0 ? [`${tagged.size} tagged`] : []),
-    ...(snapshot !== null && snapshot.more > 0 ? [`${snapshot.more} more are not listed`] : []),
+    ...(snapshot !== null && snapshot.more > 0
+      ? [`${formatCount(snapshot.more)} more are not listed`]
+      : []),
   ];
   return [span(" "), ...tabs, span(`  ${facts.join("  ")}`, "cyan")];
 }
