@@ -99,13 +99,21 @@ export function TaskCost({
   );
 }
 
-export function Commands({ id, state }: { id: string; state: string }) {
+export function Commands({
+  id,
+  state,
+  hasBranch,
+}: {
+  id: string;
+  state: string;
+  hasBranch: boolean;
+}) {
   const word = shellWord(id);
   const all = [
     `viv show ${word}`,
     `viv why ${word}`,
     `viv logs ${state === "claimed" ? "-f " : ""}${word}`,
-    `viv diff ${word}`,
+    ...(hasBranch ? [`viv diff ${word}`] : []),
   ];
   return (
     <section>
