@@ -174,6 +174,7 @@ const SAMPLES: Record<string, Sample> = {
   "warrant file": { input: { pid: process.pid } },
   "warrant ls": {},
   "warrant show": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
+  "warrant screen": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   "warrant withdraw": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   epitaph: { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   "dog pool status": {},
@@ -184,6 +185,7 @@ const SAMPLES: Record<string, Sample> = {
   "dog warrants": {},
   "warden up": { isEndless: true },
   "warden status": {},
+  "warden receipts": {},
   "warden pause": {},
   "warden resume": {},
   alive: {},
@@ -219,6 +221,7 @@ const SAMPLES: Record<string, Sample> = {
   graph: { run: "run", setUp: family },
   timeline: { run: "run", setUp: claimed },
   fleet: { run: "run", setUp: claimed },
+  money: { run: "run", setUp: claimed },
 };
 
 /** Those of the catalogue, and those that their flags mean instead. */

@@ -1,6 +1,6 @@
 import { VivError } from "../base/errors.ts";
 import { counted, quoted } from "../base/text.ts";
-import { type Command, UNTIL_STDIN_CLOSES, type Values } from "../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { Progress } from "../operation/progress.ts";
@@ -127,7 +127,7 @@ function mergeProgress(io: Io) {
 }
 
 const FOLLOW: Command["flags"] = {
-  follow: { kind: "boolean", describe: "land work as it is done, until stopped" },
+  follow: { kind: "boolean", short: "f", describe: "land work as it is done, until stopped" },
   ...UNTIL_STDIN_CLOSES,
 };
 

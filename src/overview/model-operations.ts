@@ -26,7 +26,7 @@ import type { Store } from "../queue/store.ts";
 import { type Route, routesSection } from "../work/config-route.ts";
 import { Slices } from "./page/slices.ts";
 
-const spending = z.object({
+export const spending = z.object({
   usd: z.number(),
   /** The part of it that vendors reported, and the part imputed from the price table. */
   reported: z.number(),
@@ -137,7 +137,7 @@ function addUnasked(rows: Map<string, Unasked>, line: LedgerLine): void {
 }
 
 /** The dearest first; days in order. */
-function inOrder(rows: ReadonlyMap<Key, Spending>, by: Dimension): [Key, Spending][] {
+export function inOrder(rows: ReadonlyMap<Key, Spending>, by: Dimension): [Key, Spending][] {
   const name = (key: Key) => key ?? "";
   const byName = (a: Key, b: Key) => (name(a) < name(b) ? -1 : 1);
   return [...rows].sort(([a, x], [b, y]) =>
@@ -149,7 +149,7 @@ function inOrder(rows: ReadonlyMap<Key, Spending>, by: Dimension): [Key, Spendin
   );
 }
 
-function shape(sum: Spending): z.output<typeof spending> {
+export function shape(sum: Spending): z.output<typeof spending> {
   const usd = dollarsOf(sum);
   return {
     usd,

@@ -22,7 +22,7 @@ export interface ApiAround {
 
 export interface Env {
   Bindings: HttpBindings;
-  Variables: { mayChange: boolean };
+  Variables: { mayChange: boolean; hasSession: boolean };
 }
 
 type C = HonoContext<Env>;
@@ -123,8 +123,7 @@ export function pathOf(name: string): string {
 
 export function assertMayChange(c: C): void {
   if (c.get("mayChange")) return;
-  const cookie = c.req.header("cookie")?.includes("viv-") === true;
-  throw cookie
+  throw c.get("hasSession")
     ? new HttpError(
         403,
         "a change with a cookie needs the Origin of this server, as its own page sends it.",
