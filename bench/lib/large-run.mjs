@@ -5,7 +5,20 @@ import { appendFileSync, linkSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { idOf } from "./fill.mjs";
 
-const WORKERS = ["ada", "bao", "cleo", "dov", "eve", "finn", "gus", "hana", "ines", "jun", "kim", "lou"];
+const WORKERS = [
+  "ada",
+  "bao",
+  "cleo",
+  "dov",
+  "eve",
+  "finn",
+  "gus",
+  "hana",
+  "ines",
+  "jun",
+  "kim",
+  "lou",
+];
 const TYPES = ["fix", "test", "docs", "review", "refactor", "research"];
 const PLACES = [
   "the parser of dates",
@@ -93,7 +106,13 @@ function* linesOf(number, state, begin) {
   const [id, type] = [idOf(number), typeOf(number)];
   const worker = WORKERS[number % WORKERS.length];
   const at = (seconds) => new Date(begin + seconds * 1000).toISOString();
-  yield { at: at(0), event: "enqueued", task: id, type, to: state === "waiting" ? "waiting" : "pending" };
+  yield {
+    at: at(0),
+    event: "enqueued",
+    task: id,
+    type,
+    to: state === "waiting" ? "waiting" : "pending",
+  };
   if (state === "waiting" || state === "pending") return;
   const token = `${begin * 1000 + number}`;
   const of = { task: id, worker, token, attempt: 1 };
@@ -105,7 +124,13 @@ function* linesOf(number, state, begin) {
   if (state === "failed") yield { ...end, note: FAILURES[number % FAILURES.length] };
   else yield { ...end, ...(number % 3 !== 0 && { proof: "passed" }) };
   if (state === "done" && number % 4 === 0) {
-    yield { at: at(330), event: "landed", task: id, commit: number.toString(16).padStart(40, "0"), into: "main" };
+    yield {
+      at: at(330),
+      event: "landed",
+      task: id,
+      commit: number.toString(16).padStart(40, "0"),
+      into: "main",
+    };
   }
 }
 
@@ -114,11 +139,33 @@ function* engineLines(of, type, at) {
   const tokens = { input: 1200, output: 300, cache_read: 9000, cache_write: 0 };
   const priced = { model: "opus", usd: 0.012, source: "reported" };
   for (let step = 0; step < STEPS; step++) {
-    const action = { kind: "tool", tool: step % 2 ? "Edit" : "Read", target: `src/part-${step}.ts` };
-    yield { at: at(20 + step * 40), event: "step", ...of, type, agent: rest.worker, ...action, ...priced, tokens };
+    const action = {
+      kind: "tool",
+      tool: step % 2 ? "Edit" : "Read",
+      target: `src/part-${step}.ts`,
+    };
+    yield {
+      at: at(20 + step * 40),
+      event: "step",
+      ...of,
+      type,
+      agent: rest.worker,
+      ...action,
+      ...priced,
+      tokens,
+    };
   }
   const models = [{ ...tokens, ...priced, usd: 0.08 }];
-  yield { at: at(290), event: "usage", ...of, type, engine: "claude", models, usd: 0.08, tokens: 63_000 };
+  yield {
+    at: at(290),
+    event: "usage",
+    ...of,
+    type,
+    engine: "claude",
+    models,
+    usd: 0.08,
+    tokens: 63_000,
+  };
 }
 
 /** Lines in the file of their day, as a ledger has them. */
