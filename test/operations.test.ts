@@ -186,6 +186,7 @@ const SAMPLES: Record<string, Sample> = {
   "warrant file": { input: { pid: process.pid } },
   "warrant ls": {},
   "warrant show": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
+  "warrant screen": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   "warrant withdraw": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   epitaph: { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   "dog pool status": {},
@@ -196,6 +197,7 @@ const SAMPLES: Record<string, Sample> = {
   "dog warrants": {},
   "warden up": { isEndless: true },
   "warden status": {},
+  "warden receipts": {},
   "warden pause": {},
   "warden resume": {},
   alive: {},
@@ -207,6 +209,7 @@ const SAMPLES: Record<string, Sample> = {
   ls: { run: "run", setUp: task },
   diff: { run: "run", setUp: task, input: { id: "a" }, refuses: "WRONG_STATE" },
   show: { run: "run", setUp: task, input: { id: "a" } },
+  top: { run: "run", setUp: claimed },
   tree: { run: "run", setUp: family },
   why: { run: "run", setUp: task, input: { id: "a" } },
   status: { run: "run", setUp: task },
@@ -223,6 +226,8 @@ const SAMPLES: Record<string, Sample> = {
   "notify test": { refuses: "TARGET_NOT_FOUND" },
   "notify retry": {},
   workspaces: { run: "run", setUp: workspace },
+  serve: { run: "run", setUp: task, input: { port: 0 }, isEndless: true },
+  token: {},
   service: { run: "run", setUp: task, input: { action: "uninstall" } },
   reap: { run: "run", setUp: task },
   doctor: { run: "run", setUp: task },
@@ -231,6 +236,7 @@ const SAMPLES: Record<string, Sample> = {
   graph: { run: "run", setUp: family },
   timeline: { run: "run", setUp: claimed },
   fleet: { run: "run", setUp: claimed },
+  money: { run: "run", setUp: claimed },
 };
 
 /** Those of the catalogue, and those that their flags mean instead. */

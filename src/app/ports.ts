@@ -12,10 +12,12 @@ import type { forgePort } from "../merge/forge/forge.ts";
 import type { notifyPort } from "../notify/notify-ports.ts";
 import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
+import type { ledgersPort } from "../overview/ledger/ledgers.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { fleetFactsPort } from "../overview/page/fleet.ts";
 import type { runIndexPort } from "../overview/page/index-port.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
+import type { topPort } from "../overview/top/host.ts";
 import type { runChecksPort } from "../queue/operations/maintenance.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
@@ -49,6 +51,7 @@ interface Makers {
   "fleet facts"(): Promise<Of<typeof fleetFactsPort>>;
   forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
+  ledgers(): Promise<Of<typeof ledgersPort>>;
   installed(): Promise<Of<typeof installedPort>>;
   notify(): Promise<Of<typeof notifyPort>>;
   program(): Promise<Of<typeof programPort>>;
@@ -57,6 +60,7 @@ interface Makers {
   schedule(): Promise<Of<typeof schedulePort>>;
   template(): Promise<Of<typeof templatePort>>;
   report(): Promise<Of<typeof reportPort>>;
+  top(): Promise<Of<typeof topPort>>;
   "run checks"(): Promise<Of<typeof runChecksPort>>;
   "run index"(store: Store): Promise<Of<typeof runIndexPort>>;
   runs(): Promise<Of<typeof runsPort>>;
@@ -76,6 +80,8 @@ export interface PortSettings {
   notice(sentence: string): void;
   /** Without it there is no terminal. */
   ask?: Ask;
+  /** Its terminal, if it has one, may be drawn on. */
+  ownsTerminal?: boolean;
   /** For tests. */
   machine?: Machine;
   patience?: Patience;
@@ -116,8 +122,10 @@ export function portsHere(settings: PortSettings): Provide {
     "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     server: async () => (await import("./server-parts.ts")).serverHost({ ...settings, provide }),
+    top: async () => (await import("./top-host.ts")).topHost(settings.ownsTerminal),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
+    ledgers: async () => (await import("./ledger-host.ts")).otherLedgers,
     installed: async () => {
       const { whyNotInstalled } = await worker();
       return (program) => whyNotInstalled(program, env.PATH);

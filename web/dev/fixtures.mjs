@@ -215,7 +215,7 @@ function needs(run) {
     {
       kind: "review",
       subject: first.id,
-      text: `${first.title}: proven`,
+      text: `proven; ${first.title}`,
       command: `viv approve ${first.id}`,
       count: 1,
       tasks: [first.id],
@@ -223,7 +223,7 @@ function needs(run) {
     {
       kind: "review",
       subject: second.id,
-      text: `${second.title}: not proven: no proof ran`,
+      text: `not proven: no proof ran; ${second.title}`,
       command: `viv show ${second.id}`,
       count: 1,
       tasks: [second.id],

@@ -96,6 +96,15 @@ const WORDS: Readonly<Record<string, Words>> = {
   "merge.repo": ["the repository on the forge, like owner/name", "by the remote's address"],
   "merge.body": ["template of a pull request's text, relative to this file", "our own"],
 
+  server: ["the page and the API: viv serve"],
+  "server.port": ["its port; 0: any free one", "4747"],
+  "server.bind": ["the address it listens on", "127.0.0.1"],
+  "server.insecure": ["other interfaces without TLS", "false"],
+  "server.tls_cert": ["certificate (PEM), relative to this file", "no TLS"],
+  "server.tls_key": ["its key (PEM)"],
+  "server.hosts": ["further names in Host that are answered", "[]"],
+  "server.origins": ["pages of other origins that may read /_activity", "[]"],
+
   notify: ["what is told, and where: a [[notify]] table for each target"],
   "notify.[].on": ["the events; needs_you is each of those that wait for a person"],
   "notify.[].command": ["a program; it gets the event as JSON on stdin"],
