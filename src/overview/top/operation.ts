@@ -10,7 +10,7 @@ export const top = defineRunStream({
   name: "top",
   summary: "the run, live: tasks, workers, gate, cost",
   access: "write",
-  input: z.strictObject({ once: flag("print it once and exit, as in a pipe") }),
+  input: z.strictObject({ once: flag("exit after the first one (frame; in a pipe always)") }),
   event: snapshot,
   output: z.object({}),
   async *stream(context, { once }) {
