@@ -35,6 +35,7 @@ export function bundle({ types }) {
   const maker = join(root, "scripts/make-code-cache.mjs");
   execFileSync(process.execPath, [maker, stage], { stdio: "pipe" });
   for (const name of programs) chmodSync(join(stage, name), 0o755);
+  must("vite", ["build", "--config", "web/vite.config.mjs", "--outDir", join(stage, "web")]);
   if (types) must("tsc", ["--project", "tsconfig.build.json", "--outDir", join(stage, "types")]);
   writeFileSync(join(stage, ".stamp"), hash);
 
@@ -54,7 +55,8 @@ function must(name, args, stdout = 2) {
 }
 
 function sourceHash() {
-  const sources = readdirSync(join(root, "src"), { recursive: true, withFileTypes: true })
+  const sources = ["src", "web"]
+    .flatMap((folder) => readdirSync(join(root, folder), { recursive: true, withFileTypes: true }))
     .filter((entry) => entry.isFile() && !entry.name.endsWith(".test.ts"))
     .map((entry) => join(entry.parentPath, entry.name))
     .sort();

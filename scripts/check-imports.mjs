@@ -6,13 +6,15 @@ import { readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const MACHINE = ["base", "platform", "operation"];
+const BELOW = ["base", "platform", "operation"];
+const MACHINE = [...BELOW, "ledger"];
 const WORKING = [...MACHINE, "gate", "queue", "engines"];
 const rows = {
   base: [[], "base is the vocabulary that all rooms share, and stands alone"],
   platform: [["base"], "the machine knows nothing of tasks, agents and commands"],
   operation: [["base"], "the kit renders any operation, and names none"],
   org: [["base"], "org text is text"],
+  ledger: [BELOW, "a ledger keeps what a room says; what that means is the room's business"],
   queue: [MACHINE, "a queue records what became of tasks, and does no other work"],
   gate: [MACHINE, "slots are given to whoever asks; what for is not the gate's business"],
   engines: [
@@ -34,6 +36,10 @@ const rows = {
     "the fleet opens runs, starts programs and watches them; app hands it the parts",
   ],
   overview: [[...WORKING, "work", "merge"], "an overview reads other rooms; none of them needs it"],
+  server: [
+    [...MACHINE, "queue"],
+    "the server answers whatever operations app hands it, and knows none of them",
+  ],
   swarm: [[...MACHINE, "queue"], "swarm-cli is a second command line of the queue"],
   app: ["anything", "this is where the rooms are put together"],
   "main.ts": ["anything", "the library: app's composition, and the types that it exports"],

@@ -20,7 +20,7 @@ ensureDebianPackages([
   { command: "tmux", package: "tmux" },
 ]);
 // The tests with these are skipped where they are missing.
-const others = ["gh", "zsh", "fish", "ksh", "mksh", "tcsh"];
+const others = ["gh", "zsh", "fish", "ksh", "mksh", "tcsh", "chromium"];
 const missing = tryDebianPackages(others.map((name) => ({ command: name, package: name })));
 for (const { command } of missing) console.error(`${command} is not installed: no test with it.`);
 ensureBuilt();
@@ -28,6 +28,7 @@ ensureBuilt();
 if (selection.length === 0) {
   await checkAtOnce([
     ["tsc", tool("tsc"), ["--noEmit"]],
+    ["tsc of the page", tool("tsc"), ["--project", "web"]],
     ["knip", tool("knip"), []],
     ["biome ci", tool("biome"), ["ci", "."]],
     ["import direction", process.execPath, [join(root, "scripts/check-imports.mjs")]],

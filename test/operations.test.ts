@@ -11,6 +11,7 @@ import { isVivError } from "../src/base/errors.ts";
 import { openRun } from "../src/main.ts";
 import type { Io } from "../src/operation/io.ts";
 import { isStream, type Operation } from "../src/operation/operation.ts";
+import { pageOperations } from "../src/overview/page/operations.ts";
 import { unitFiles } from "../src/platform/systemd/unit-files.ts";
 import { within } from "./support/deadline.ts";
 import { newFolder } from "./support/folders.ts";
@@ -124,6 +125,12 @@ const agents = async () => {
 const configured = async () =>
   writeFileSync(join(folder, "viv.toml"), `[handlers.t]\nhandler = "${handler()}"\n`);
 
+const scheduled = async () => {
+  await task();
+  const text = '[[schedule]]\nname = "nightly"\ncron = "@daily"\ntype = "t"\n';
+  writeFileSync(join(folder, "viv.toml"), text);
+};
+
 const ofClaim = { worker: "w", id: "a" };
 const SAMPLES: Record<string, Sample> = {
   init: { run: "run" },
@@ -153,6 +160,7 @@ const SAMPLES: Record<string, Sample> = {
   retry: { run: "run", setUp: task, input: { ids: ["a"] }, refuses: "WRONG_STATE" },
   approve: { run: "run", setUp: reviewed, input: { ids: ["a"] } },
   runs: { setUp: task },
+  export: { run: "run", setUp: task, input: { html: "site" } },
   archive: { setUp: async () => void (await called("init", { run: "run" })) },
   rm: { setUp: task, input: { dir: "run", yes: true } },
   pause: { run: "run", setUp: task, input: { note: "lunch" } },
@@ -168,10 +176,17 @@ const SAMPLES: Record<string, Sample> = {
   "crew stop": { setUp: usedCrew },
   "keeper up": { setUp: crew, input: { def: "moss.md", command: "true" }, isEndless: true },
   work: { run: "run", setUp: task, input: { handler: "handle.sh", drain: true } },
+  ps: { setUp: task },
+  down: { setUp: task },
+  "schedule ls": { run: "run", setUp: scheduled },
+  "schedule run": { run: "run", setUp: scheduled, input: { name: "nightly" } },
+  "schedule pause": { run: "run", setUp: scheduled, input: { name: "nightly" } },
+  "schedule resume": { run: "run", setUp: scheduled, input: { name: "nightly" } },
   up: { setUp: agents, input: { config: "agents.toml" }, isEndless: true },
   "warrant file": { input: { pid: process.pid } },
   "warrant ls": {},
   "warrant show": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
+  "warrant screen": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   "warrant withdraw": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   epitaph: { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   "dog pool status": {},
@@ -182,6 +197,7 @@ const SAMPLES: Record<string, Sample> = {
   "dog warrants": {},
   "warden up": { isEndless: true },
   "warden status": {},
+  "warden receipts": {},
   "warden pause": {},
   "warden resume": {},
   alive: {},
@@ -210,14 +226,22 @@ const SAMPLES: Record<string, Sample> = {
   "notify test": { refuses: "TARGET_NOT_FOUND" },
   "notify retry": {},
   workspaces: { run: "run", setUp: workspace },
+  serve: { run: "run", setUp: task, input: { port: 0 }, isEndless: true },
+  token: {},
   service: { run: "run", setUp: task, input: { action: "uninstall" } },
   reap: { run: "run", setUp: task },
   doctor: { run: "run", setUp: task },
+  cards: { run: "run", setUp: family },
+  neighbours: { run: "run", setUp: family, input: { id: "a" } },
+  graph: { run: "run", setUp: family },
+  timeline: { run: "run", setUp: claimed },
+  fleet: { run: "run", setUp: claimed },
+  money: { run: "run", setUp: claimed },
 };
 
 /** Those of the catalogue, and those that their flags mean instead. */
 async function allOperations(): Promise<Map<string, Operation>> {
-  const all = new Map<string, Operation>();
+  const all = new Map<string, Operation>(pageOperations.map((op) => [op.name, op]));
   for (const { load } of CATALOG.commands) {
     const command = await load();
     all.set(command.op.name, command.op);

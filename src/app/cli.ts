@@ -8,7 +8,14 @@ import { type CatalogEntry, familyOf, findCommand, firstWords } from "../operati
 import type { Command, StreamView, Values } from "../operation/command.ts";
 import { type Flag, flagsOf, parseFlags, useFlags } from "../operation/flags.ts";
 import type { Io } from "../operation/io.ts";
-import { type Context, isStream, type Operation, type Stream } from "../operation/operation.ts";
+import {
+  type Access,
+  accessFor,
+  type Context,
+  isStream,
+  type Operation,
+  type Stream,
+} from "../operation/operation.ts";
 import { plain, screened, termFor } from "../operation/term.ts";
 import { storePort } from "../queue/operation.ts";
 import { CATALOG } from "./catalog.ts";
@@ -173,7 +180,8 @@ async function runCommand(
   const parsed = op.input.safeParse(withoutExtras(command, input));
   if (!parsed.success)
     throw await inputError(name, command, parsed.error.issues[0] as Issue, input);
-  const asked = await askedFor(command, input, runFlag as string | undefined, io);
+  const access = accessFor(op, parsed.data);
+  const asked = await askedFor(command, input, access, runFlag as string | undefined, io);
   const warnings: string[] = [];
   const warn = (sentence: string) => void io.stderr.write(`viv: warning: ${plain(sentence)}.\n`);
   const around: Surroundings = {
@@ -234,15 +242,15 @@ async function besideIt(op: Operation, context: Context, warn: (sentence: string
 async function askedFor(
   command: Command,
   input: Values,
+  access: Access | undefined,
   flag: string | undefined,
   io: CliIo,
 ): Promise<Asked> {
   const runPlace = () => findRun(flag, io);
-  if (command.op.access === undefined) {
+  if (access === undefined) {
     const config = command.readsConfig ? undefined : await findConfig(io);
     return { config, run: null, runPlace };
   }
-  const access = command.accessFor?.(input) ?? command.op.access;
   // A look at what a command would make: there need not be a run yet.
   if (command.op.access === "create" && access === "read") {
     const place = await runPlace().catch((error: unknown) => {

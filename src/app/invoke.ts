@@ -6,6 +6,7 @@ import {
   type Env,
   type Operation,
   type Port,
+  type RunPlace,
   runPlacePort,
 } from "../operation/operation.ts";
 import type { OpenOptions } from "../queue/fs/open-fs-run.ts";
@@ -42,7 +43,7 @@ export interface Asked {
   /** The run, for an operation that is about one. */
   run: RunChoice | null;
   /** The run that is meant here, if it is needed after all. */
-  runPlace(): Promise<{ path: string; from: string }>;
+  runPlace(): Promise<RunPlace>;
 }
 
 /**

@@ -31,7 +31,8 @@ async function crew(context: Context, since: string): Promise<CrewFacts | null> 
   const start = Date.parse(since);
   const runs = found.files.lastLines(Number.MAX_SAFE_INTEGER).flatMap((line) => {
     if (!("run" in line) || !(line.ts >= start)) return [];
-    return [{ name: line.agent, from: line.ts - line.seconds * 1000, to: line.ts }];
+    const from = line.ts - line.seconds * 1000;
+    return [{ name: line.agent, from, to: line.ts, outcome: line.run }];
   });
   return {
     runs,

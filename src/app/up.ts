@@ -1,23 +1,40 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import * as z from "zod/mini";
-import { messageOf, VivError } from "../base/errors.ts";
+import { isVivError, messageOf, VivError } from "../base/errors.ts";
+import type { CrewChoice } from "../crew/assemble.ts";
 import { chooseFromSurroundings } from "../crew/choose.ts";
 import { crewView } from "../crew/cli.ts";
 import type { CrewEvent } from "../crew/crew-ports.ts";
 import { crewStream } from "../crew/operations.ts";
 import { upView } from "../fleet/cli.ts";
+import { asLine, fleetView, type PartViews } from "../fleet/fleet-cli.ts";
+import type { FleetEvent } from "../fleet/fleet-ports.ts";
 import { upInput, upStream } from "../fleet/operations.ts";
+import type { PartKind } from "../fleet/parts.ts";
 import type { UpEvent } from "../fleet/up-ports.ts";
-import type { Command } from "../operation/command.ts";
-import { type Context, defineStream, eventsOf, type Stamped } from "../operation/operation.ts";
-import { plain } from "../operation/term.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
+import { flag } from "../operation/fields.ts";
+import type { Io } from "../operation/io.ts";
+import {
+  type Context,
+  defineStream,
+  eventsOf,
+  type RunPlace,
+  runPlacePort,
+  type Stamped,
+} from "../operation/operation.ts";
+import { plain, type Term } from "../operation/term.ts";
 import { wardenView } from "../warden/cli/warden.ts";
 import { wardenSection } from "../warden/config.ts";
 import { wardenUp } from "../warden/operations/warden.ts";
 import type { WardenEvent } from "../warden/warden-host.ts";
+import { commands as workCommands } from "../work/cli.ts";
 import { failedSince } from "../work/failed-since.ts";
+import { isRun } from "./invoke.ts";
 import { openRun } from "./open-run.ts";
 
-/** `viv up`: agents around a pit, or a crew; and beside them the warden of `[warden]`. */
+/** `viv up`: the fleet of a run; or agents around a pit, or a crew, with the warden of `[warden]`. */
 
 async function failedIn(pit: string, since: string): Promise<string[]> {
   const store = await openRun(pit, { readOnly: true });
@@ -33,6 +50,7 @@ type Emitted =
   | { of: "fleet"; event: Stamped<UpEvent> }
   | { of: "crew"; event: Stamped<CrewEvent> }
   | { of: "warden"; event: Stamped<WardenEvent> }
+  | { of: "up"; event: Stamped<FleetEvent> }
   /** The warden has ended, or never began. */
   | { of: "notice"; message: string };
 
@@ -40,23 +58,34 @@ type Emitted =
 const output = z.object({ failed: z.optional(z.array(z.string())) });
 type Output = z.output<typeof output>;
 
+const input = z.extend(upInput, {
+  detach: flag("run in the background; returns when it is ready"),
+  no_server: flag("without the server of the page and the API"),
+});
+
 const up = defineStream({
   name: "up",
-  summary: "run the agents of an agents.toml around their pit, and restart those that die",
-  input: upInput,
+  summary: "run what viv.toml declares: workers, crew, warden, agents, server; restart what dies",
+  input,
   event: z.looseObject({ of: z.string() }) as unknown as z.ZodMiniType<Emitted>,
   output,
   drains: true,
   async *stream(context, given) {
-    const crew = given.config === undefined ? await chooseFromSurroundings(context) : null;
-    if (crew !== null && given.drain) {
-      throw new VivError("USAGE", "--drain is for the agents of a pit; a crew never drains.");
+    const mode = await modeFor(context, given);
+    if (mode.of === "fleet") {
+      const { detachFleet, superviseFleet } = await import("./up-fleet.ts");
+      const events = given.detach
+        ? detachFleet(context, mode.place, given)
+        : superviseFleet(context, mode.place, given);
+      for await (const event of events) yield { of: "up" as const, event };
+      return {};
     }
+    refuseFleetFlags(given);
     const begin = new Date(context.now()).toISOString();
     return yield* eventsOf<Emitted, Output>((emit) =>
       besideWarden(context, emit, async () => {
-        if (crew !== null) {
-          for await (const event of crewStream(context, crew)) emit({ of: "crew", event });
+        if (mode.of === "crew") {
+          for await (const event of crewStream(context, mode.crew)) emit({ of: "crew", event });
           return {};
         }
         let pit: string | undefined;
@@ -69,6 +98,44 @@ const up = defineStream({
     );
   },
 });
+
+type Given = z.output<typeof input>;
+type Mode = { of: "agents" } | { of: "crew"; crew: CrewChoice } | { of: "fleet"; place: RunPlace };
+
+/** Agents where a file of them is meant; else the fleet of the run that is meant; else a crew. */
+async function modeFor(context: Context, given: Given): Promise<Mode> {
+  if (given.config !== undefined) return { of: "agents" };
+  const place = await runMeant(context);
+  const hasAgents = existsSync(join(context.here.cwd, "agents.toml"));
+  const isNamed = place !== null && place.from === place.config?.file && isRun(place.path);
+  if (hasAgents && (given.drain || !isNamed)) return { of: "agents" };
+  if (place !== null) {
+    if (!given.drain) return { of: "fleet", place };
+    const message = "--drain is for the agents of a pit; for a run there is: viv work --drain";
+    throw new VivError("USAGE", message);
+  }
+  const crew = await chooseFromSurroundings(context);
+  if (crew === null) return { of: "agents" }; // which refuses, and lists the choices
+  if (!given.drain) return { of: "crew", crew };
+  throw new VivError("USAGE", "--drain is for the agents of a pit; a crew never drains.");
+}
+
+/** Null where no run is meant. */
+async function runMeant(context: Context): Promise<RunPlace | null> {
+  try {
+    return await context.use(runPlacePort);
+  } catch (error) {
+    if (isVivError(error, "USAGE")) return null;
+    throw error;
+  }
+}
+
+function refuseFleetFlags({ detach, no_server }: Given): void {
+  const flag = detach ? "--detach" : no_server ? "--no-server" : null;
+  if (flag === null) return;
+  const todo = 'write run = "…" into viv.toml, or make a run: viv init';
+  throw new VivError("USAGE", `${flag} is for the fleet of a run; ${todo}`);
+}
 
 /** Runs a warden beside `act`. Where another process is the warden of that folder, that one serves. */
 async function besideWarden<T>(
@@ -97,28 +164,47 @@ async function besideWarden<T>(
 const upCommand: Command = {
   op: up,
   shorts: { config: "c" },
+  flags: UNTIL_STDIN_CLOSES,
   exit: ({ failed = [] }: Output, _io, input) => (failed.length > 0 && !input.exit_zero ? 1 : 0),
   examples: [
-    ["viv up", "the agents of ./agents.toml; Ctrl-C lets them finish, a second one stops at once"],
-    ["viv up -c ./pit/agents.toml --json", "events, one object per line"],
-    ["WB_CREW_DEF=crew.org viv up", "without agents.toml: a crew, or the keeper of WB_KEEPER_DEF"],
-    ["viv up --drain", "exit when nothing is left to do"],
-    ["viv status --config agents.toml", "from another terminal: the state of each agent"],
+    ["viv up", "what viv.toml declares; Ctrl-C lets it finish, a second one stops at once"],
+    ["viv up --detach", "in the background; then: viv ps, viv down"],
+    ["viv up --json --no-server", "events, one object per line; without the page"],
+    ["viv up -c ./pit/agents.toml", "only the agents of that file"],
+    ["viv up --drain", "agents of a pit: exit when nothing is left to do"],
+    ["WB_CREW_DEF=crew.org viv up", "without a run: a crew, or the keeper of WB_KEEPER_DEF"],
   ],
   view: (term, io) => {
     const views = { fleet: upView(term), crew: crewView(term), warden: wardenView(term) };
+    const fleet = fleetView(term, partViews(term, io));
     return {
-      event: (emitted: Emitted) =>
-        emitted.of === "notice"
-          ? noticed(emitted.message, io.stderr)
-          : views[emitted.of].event(emitted.event as never),
+      event: (emitted: Emitted) => {
+        if (emitted.of === "notice") return noticed(emitted.message, io.stderr);
+        if (emitted.of !== "up") return views[emitted.of].event(emitted.event as never);
+        const isForPeople = term.isTerminal || emitted.event.kind === "detached";
+        return isForPeople ? fleet.event(emitted.event) : asLine(emitted.event);
+      },
     };
   },
   jsonView: (io) => ({
-    event: (emitted: Emitted) =>
-      emitted.of === "notice" ? noticed(emitted.message, io.stderr) : JSON.stringify(emitted.event),
+    event: (emitted: Emitted) => {
+      if (emitted.of === "notice") return noticed(emitted.message, io.stderr);
+      return emitted.of === "up" ? asLine(emitted.event) : JSON.stringify(emitted.event);
+    },
   }),
 };
+
+/** How each room shows the events of its own command. */
+function partViews(term: Term, io: Io): PartViews {
+  // biome-ignore lint/suspicious/noExplicitAny: each view knows the events of its own room
+  const views: Partial<Record<PartKind, { event(event: any): string | null }>> = {
+    worker: workCommands.work.view?.(term, io, {} as Context, {}),
+    crew: crewView(term),
+    warden: wardenView(term),
+    agents: upView(term),
+  };
+  return (kind, event) => views[kind]?.event(event) ?? null;
+}
 
 function noticed(message: string, to: { write(text: string): unknown }): null {
   to.write(`viv: ${plain(message)}\n`);

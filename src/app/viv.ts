@@ -78,8 +78,8 @@ void runCli({
     }
   },
   demo: async (args) => {
-    const worker = fileURLToPath(new URL("./demo-worker.cjs", import.meta.url));
-    return (await import("./demo.ts")).demo(args, worker, stop.signal);
+    const { chooseDemo } = await import("./choose-demo.ts");
+    return chooseDemo(args, fileURLToPath(import.meta.url), stop.signal);
   },
 }).then((status) => {
   process.exitCode = status;

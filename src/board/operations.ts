@@ -126,6 +126,7 @@ export const boardLs = defineOperation({
     agent: text("name of an agent (only its tasks)"),
     board,
   }),
+  changes: () => false,
   output: z.object({ board: z.string(), states: z.array(z.string()), tasks: z.array(taskOnBoard) }),
   async run(context, given) {
     const { checkout, board } = await readCommitted(context, given);
@@ -149,6 +150,7 @@ export const boardNext = defineOperation({
     exit_code: flag("exit 1 without a task, for :RUN-IF:"),
     board,
   }),
+  changes: () => false,
   output: z.object({ task: z.nullable(taskOnBoard), must: z.optional(z.boolean()) }),
   async run(context, given) {
     const name = assertAgent(given.agent ?? context.here.env.VIV_AGENT);
@@ -253,6 +255,7 @@ export const boardShow = defineOperation({
   name: "board show",
   summary: "a task as committed: state, owner, properties, text, log",
   input: z.strictObject({ slug, board }),
+  changes: () => false,
   output: z.extend(taskOnBoard, {
     properties: z.record(z.string(), z.string()),
     body: z.string(),
@@ -271,6 +274,7 @@ export const boardLog = defineOperation({
   name: "board log",
   summary: "the commits that changed a task, the oldest first",
   input: z.strictObject({ slug, board }),
+  changes: () => false,
   output: z.object({
     ...{ id: z.string(), slug: z.string() },
     commits: z.array(z.object({ ...commit, from: nullable, to: nullable, agent: nullable })),
@@ -290,6 +294,7 @@ export const boardAudit = defineOperation({
   name: "board audit",
   summary: "list the commits of a board that broke the protocol",
   input: z.strictObject({ board }),
+  changes: () => false,
   output: z.object({
     ...{ board: z.string(), commits: z.number(), claims: z.number() },
     findings: z.array(

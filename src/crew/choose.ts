@@ -21,12 +21,11 @@ export async function chooseCrew(context: Context, wanted: Wanted): Promise<Crew
   throw new VivError("USAGE", what);
 }
 
-/** The crew of a plain `viv up` where there is no agents.toml; null: no crew and no keeper. */
-export async function chooseFromSurroundings(context: Context): Promise<CrewChoice | null> {
-  const { here } = context;
-  const ports = await context.use(crewPort);
-  if (ports.isThere(join(here.cwd, "agents.toml"))) return null;
-  return chosen(here, ports, { kind: "crew" });
+/** The crew that a plain `viv up` starts; null: no crew and no keeper. */
+export async function chooseFromSurroundings(
+  context: Pick<Context, "here" | "use">,
+): Promise<CrewChoice | null> {
+  return chosen(context.here, await context.use(crewPort), { kind: "crew" });
 }
 
 /** The crew that a state folder belongs to, as it was last started. */

@@ -2,7 +2,7 @@ import type * as z from "zod/mini";
 import { formatUsd } from "../base/amount.ts";
 import { formatDuration } from "../base/duration.ts";
 import { counted } from "../base/text.ts";
-import type { Command } from "../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { type Cell, plain, prose, type Term, table } from "../operation/term.ts";
 import type { CrewEvent } from "./crew-ports.ts";
@@ -123,6 +123,7 @@ export const commands = {
   "crew up": {
     op: crewUp,
     names: namesUp,
+    flags: UNTIL_STDIN_CLOSES,
     positionals: [{ key: "manifest" }],
     examples: [
       ["viv crew up crew.org", "Ctrl-C lets runs finish; a second one ends them"],

@@ -30,6 +30,7 @@ export const accounts = defineOperation({
   name: "accounts",
   summary: "accounts share a rate limit: list, open or close them",
   input,
+  changes: ({ action = "ls" }) => action !== "ls",
   output: z.object({ accounts: z.array(accountState) }),
   async run(context, given) {
     const gates = await context.use(accountsPort);
@@ -94,6 +95,7 @@ export const prices = defineOperation({
   name: "prices",
   summary: "price of each model in dollars per million tokens; [prices] in viv.toml overrides",
   input: z.strictObject({ model: text("name of a model (or a part of it)") }),
+  changes: () => false,
   output: z.object({
     /** When the list was made. */
     as_of: z.string(),

@@ -133,6 +133,7 @@ export const species = defineOperation({
   name: "fleet status",
   summary: "the agents of an agents.toml, and the service that keeps them alive",
   input: z.strictObject({ config: z.string().check(z.describe("the agents.toml")) }),
+  changes: () => false,
   output,
   async run(context, given) {
     const host = await context.use(upPort);

@@ -18,10 +18,11 @@ interface Time {
  *
  * - died: restarted after a pause that doubles from 1 s to 1 min, and is reset by a life of 5 min.
  *   Five early deaths in a row (within a minute of the start) park it.
+ * - failed: the same without parking: a clock of this process, which a machine fault may stop for long.
  * - refused: it cannot work as configured; parked at once.
  * - taken: another process has its name; tried again every 2 s, which counts as no death.
  */
-export type Death = "died" | "refused" | "taken";
+export type Death = "died" | "failed" | "refused" | "taken";
 
 export interface RestartHistory {
   /** Since it last lived for 5 min. */
@@ -46,7 +47,7 @@ export function afterDeath(before: RestartHistory, death: Death, livedMs: number
   if (death === "refused") return { kind: "park", why: "it cannot work as configured" };
   if (death === "taken") return { kind: "restart", afterMs: RETRY_TAKEN_MS, history: before };
   const earlyDeaths = livedMs < EARLY_MS ? before.earlyDeaths + 1 : 0;
-  if (earlyDeaths >= MOST_EARLY_DEATHS) {
+  if (death === "died" && earlyDeaths >= MOST_EARLY_DEATHS) {
     const why = `it died ${MOST_EARLY_DEATHS} times in a row within a minute of its start`;
     return { kind: "park", why };
   }
@@ -129,6 +130,7 @@ export function restartedProcess(
   return {
     /** Never rejects. */
     over,
+    isThere: () => child !== undefined,
     start,
     /** Lets it finish its work. May be called twice. */
     stop,

@@ -48,6 +48,7 @@ export const gate = defineOperation({
     max: text("new maximum of slots; none: no limit"),
     state: text("state folder (of a crew, for its gate; default for reading: ./.crew)"),
   }),
+  changes: ({ max }) => max !== undefined,
   output,
   async run(context, given) {
     const port = await context.use(gatePort);

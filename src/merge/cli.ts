@@ -1,8 +1,11 @@
+import { VivError } from "../base/errors.ts";
 import { counted, quoted } from "../base/text.ts";
-import type { Command, Values } from "../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
+import type { Stamped } from "../operation/operation.ts";
 import { Progress } from "../operation/progress.ts";
 import { plain, prose, type Term, table } from "../operation/term.ts";
+import { type FollowEvent, mergeFollow } from "./follow.ts";
 import type { LandingState } from "./landing.ts";
 import { type MergeOutput, type MergeProgress, merge, type Row } from "./operations.ts";
 
@@ -123,21 +126,29 @@ function mergeProgress(io: Io) {
   return { event, end: () => progress.end() };
 }
 
+const AUTO: Command["flags"] = {
+  auto: { kind: "boolean", describe: "land work as it is done, until stopped" },
+  ...UNTIL_STDIN_CLOSES,
+};
+
 const mergeCommand: Command = {
   op: merge,
+  flags: AUTO,
+  instead: async (values) => {
+    if (!values.auto) return undefined;
+    const other = Object.keys(values).find((key) => key in merge.input.shape);
+    if (other === undefined) return followCommand;
+    throw new VivError("USAGE", "--auto stands alone: it lands every task as it is done.");
+  },
   names: { ids: "id" },
   positionals: [{ key: "ids", many: true }],
   placeholders: { into: "BRANCH", continue: "ID" },
-  accessFor: ({ ids, all, dry_run, status, continue: resolved }: Values) => {
-    const isAsked =
-      all === true || resolved !== undefined || (Array.isArray(ids) && ids.length > 0);
-    return status || dry_run || !isAsked ? "read" : "write";
-  },
   examples: [
     ["viv merge", "how the landings stand"],
     ["viv merge --all", "land every done task: merge, prove, move the branch"],
     ["viv merge t.4 t.9 --into main", "these two, into main"],
     ["viv merge --continue t.4", "its conflict is resolved in its worktree: commit, prove, land"],
+    ["viv merge --auto", "land each task as it is done, without a worker"],
     ["viv merge --all --dry-run", "what would land, and what conflicts"],
   ],
   view: (term, io) => {
@@ -162,6 +173,22 @@ const mergeCommand: Command = {
     if (io.signal.aborted) return 130;
     return output.action !== "merge" || isWell(output) ? 0 : 1;
   },
+};
+
+/** `viv merge --auto`. */
+const followCommand: Command = {
+  op: mergeFollow,
+  flags: AUTO,
+  examples: [],
+  view: ({ color }) => ({
+    event: (event: Stamped<FollowEvent>) => {
+      const time = color.dim(event.at.slice(11, 19));
+      if (event.kind === "trouble") return `${time} ${color.red(plain(event.message))}`;
+      if (event.kind === "follows") return `${time} lands work as it is done`;
+      const note = event.note === undefined ? "" : `: ${event.note}`;
+      return `${time} ${event.id} ${plain(WORDS[event.landing as LandingState] + note)}`;
+    },
+  }),
 };
 
 /** All that was asked for has landed, or nothing was asked for. */

@@ -70,6 +70,10 @@ export const merge = defineRunStream({
   summary: "land the branches of done tasks, each proven again after its merge",
   access: "write",
   input,
+  changes: ({ ids, all, dry_run, status, continue: resolved }) => {
+    const isAsked = all === true || resolved !== undefined || (ids?.length ?? 0) > 0;
+    return isAsked && !status && !dry_run;
+  },
   event: z.looseObject({ kind: z.string() }) as unknown as z.ZodMiniType<MergeProgress>,
   output,
   async check(_, { ids, all, continue: resolved, dry_run, status }) {

@@ -46,6 +46,7 @@ export const notifyLs = defineOperation({
   name: "notify ls",
   summary: "targets of notifications, and the messages of the outbox with state and reason",
   input: z.strictObject({}),
+  changes: () => false,
   output: lsOutput,
   async run(context) {
     const targets = targetsOf(context);

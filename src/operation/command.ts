@@ -1,5 +1,5 @@
 import type { Io } from "./io.ts";
-import type { Access, Context, Operation } from "./operation.ts";
+import type { Context, Operation } from "./operation.ts";
 import type { Term } from "./term.ts";
 
 /** A flag that is not an input of the operation. */
@@ -11,6 +11,15 @@ export interface ExtraFlag {
   /** For viv itself: it works, and is in no help. */
   hidden?: boolean;
 }
+
+/** Of commands that another viv starts: they end with it, however it ends. */
+export const UNTIL_STDIN_CLOSES: Record<string, ExtraFlag> = {
+  "until-stdin-closes": {
+    kind: "boolean",
+    describe: "stop as with SIGTERM when stdin closes",
+    hidden: true,
+  },
+};
 
 export type Values = Record<string, unknown>;
 
@@ -62,8 +71,6 @@ export interface Command {
   view?: (term: Term, io: Io, context: Context, input: Values) => StreamView;
   /** Of a stream, for programs: one line of JSON for each event, and none for the output. */
   jsonView?: (io: Io, context: Context, input: Values) => StreamView;
-  /** How the run must be opened, when that depends on the flags. */
-  accessFor?: (input: Values) => Access;
   durabilityFor?: (input: Values) => "safe" | "fast" | undefined;
   /** When the run is somewhere else than --run says (init). */
   runFrom?: (input: Values, run: string | undefined) => string | undefined;

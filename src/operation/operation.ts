@@ -16,7 +16,15 @@ export function definePort<T>(name: string): Port<T> {
 }
 
 /** The run that is meant here and what says so, for operations that need one only sometimes. */
-export const runPlacePort = definePort<{ path: string; from: string }>("run place");
+export const runPlacePort = definePort<RunPlace>("run place");
+
+export interface RunPlace {
+  path: string;
+  from: string;
+  /** The viv.toml that counts for it. */
+  config?: Config;
+  onDependencyFailed?: "wait" | "fail";
+}
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -55,6 +63,13 @@ interface Described<I extends AnyInput, O extends AnyOutput> {
   access?: Access;
   /** The kind of run that it needs, or makes. */
   layout?: string;
+  /**
+   * Whether it changes something, with this input. Without it: unless its `access` is `read`. An
+   * operation that changes nothing opens its run for reading, and HTTP answers it without a token.
+   */
+  changes?(input: z.output<I>): boolean;
+  /** It reads the whole run: a server gives one answer to many requests, for as long as that cost. */
+  readsAll?: boolean;
   /** Refuses what can be refused without the run, before that is opened or made. */
   check?(context: Pick<Context, "here" | "use">, input: z.output<I>): Promise<void>;
 }
@@ -93,6 +108,19 @@ export function defineStream<I extends AnyInput, E extends AnyOutput, O extends 
   operation: Stream<I, E, O>,
 ): Stream<I, E, O> {
   return operation;
+}
+
+export function changesSomething(operation: Operation, input: Record<string, unknown>): boolean {
+  return operation.changes?.(input) ?? operation.access !== "read";
+}
+
+/** How the run must be opened for this input. */
+export function accessFor(
+  operation: Operation,
+  input: Record<string, unknown>,
+): Access | undefined {
+  if (operation.access === undefined) return undefined;
+  return changesSomething(operation, input) ? operation.access : "read";
 }
 
 export function isStream(operation: Operation): operation is Stream {

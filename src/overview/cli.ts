@@ -238,7 +238,6 @@ const CHECKPOINT = ["summary", "next_step", "next_task_id", "risk", "current_wor
 
 const statusCommand: Command = {
   op: status,
-  accessFor: (input) => (Object.keys(input).length > 0 ? "write" : "read"),
   examples: [
     ["viv status", ""],
     [

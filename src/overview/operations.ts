@@ -301,6 +301,7 @@ export const status = defineRunOperation({
     risk: text("known risk"),
     metadata: text("a JSON object, merged into the metadata"),
   }),
+  changes: (given) => Object.values(given).some((value) => value !== undefined),
   output: z.object({
     run_id: z.string(),
     run_dir: z.string(),

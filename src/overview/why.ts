@@ -10,7 +10,7 @@ import { defineRunOperation, type RunContext } from "../queue/operation.ts";
 import { whyUnprovenNow } from "../work/asked-proof.ts";
 import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../work/config-route.ts";
 import { workspaceUsePort } from "../work/host.ts";
-import { REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
+import { type Held, REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
 import { taskHead, taskId } from "./operations.ts";
 
 /** `viv why`, apart from the other commands: it alone looks at routes, budgets and the gate. */
@@ -30,14 +30,8 @@ export const why = defineRunOperation({
     ),
   }),
   async run(context, { id }) {
-    const { of: accountOf } = await accountsInUse(context);
     return whyTask(context.store, id, context.now(), {
-      accountOf,
-      budgetOf: await usedUpBudget(context),
-      gateOf: await fullGate(context),
-      workspaceOf: await heldWorkspaces(context),
-      reviewLimit: context.here.config?.section(limitsSection).review,
-      routeOf: (type) => routeFact(context, type),
+      ...(await heldNow(context)),
       landingOf: async (view) => {
         const { landingOf } = await import("../merge/facts.ts");
         const fact = await landingOf(context.store, view);
@@ -47,6 +41,19 @@ export const why = defineRunOperation({
     });
   },
 });
+
+/** What holds tasks of a type back now: read once, for one task or many. */
+export async function heldNow(context: RunContext): Promise<Held> {
+  const { of: accountOf } = await accountsInUse(context);
+  return {
+    accountOf,
+    budgetOf: await usedUpBudget(context),
+    gateOf: await fullGate(context),
+    workspaceOf: await heldWorkspaces(context),
+    reviewLimit: context.here.config?.section(limitsSection).review,
+    routeOf: (type) => routeFact(context, type),
+  };
+}
 
 function routeFact({ here: { config }, store }: RunContext, type: string): RouteFact {
   if (!config || config.section(routesSection).size === 0) return { kind: "none" };

@@ -191,6 +191,8 @@ export interface TaskSummary {
   priority?: string;
   /** With `asksProof`: why it is unproven. */
   unproven?: string;
+  /** With `tasks`: as its file has it; null when that cannot be read. */
+  task?: Task | null;
 }
 
 export interface ListQuery {
@@ -208,6 +210,8 @@ export interface ListQuery {
   asksProof?: (type: string) => boolean;
   /** Does not open their files: `type` is null, `priority` missing. Not with `types`. */
   unopened?: boolean;
+  /** The summaries have their files, as `task`. */
+  tasks?: boolean;
 }
 
 /** `cancelled`: those of `failed` that a person stopped. */
@@ -289,6 +293,7 @@ export const FINDING_CODES = [
   "dependency_cycle",
   "future_heartbeat",
   "torn_line",
+  "changed_record",
   "same_number",
   "orphan_result",
   "left_over_worker",
@@ -501,6 +506,8 @@ export interface RunRecord {
   readonly location: string;
   /** This host's folder for files of the run: a sandbox hides all of it but the task's own. */
   readonly folder: string;
+  /** This host's folder of the ledger's daily files (§31). */
+  readonly ledgerFolder: string;
   /** This host's folder for workspaces. */
   readonly workspaces: string;
   readonly artifacts: Artifacts;

@@ -3,7 +3,7 @@ import { formatCount } from "../base/amount.ts";
 import { formatTook } from "../base/duration.ts";
 import { formatSize } from "../base/size.ts";
 import { counted } from "../base/text.ts";
-import type { Command } from "../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
 import type { Context, Stamped } from "../operation/operation.ts";
 import { Progress } from "../operation/progress.ts";
@@ -52,13 +52,7 @@ const workCommand: Command = {
   op: work,
   names: { worker_id: "worker" },
   aliases: { "run-dir": "run", "task-type-filter": "types" },
-  flags: {
-    "until-stdin-closes": {
-      kind: "boolean",
-      describe: "stop as with SIGTERM when stdin closes",
-      hidden: true,
-    },
-  },
+  flags: UNTIL_STDIN_CLOSES,
   exit: ({ failed = [], left }: WorkReport, _io, input) =>
     (failed.length > 0 || left !== undefined) && !input.exit_zero ? 1 : 0,
   durabilityFor: (input) => input.durability as WorkInput["durability"],

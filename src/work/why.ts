@@ -150,7 +150,7 @@ async function lastNote(store: Store, view: TaskView): Promise<string | undefine
 }
 
 /** Follows unmet dependencies; only waiting tasks can be part of a cycle. */
-async function findCycle(store: Store, view: TaskView): Promise<string[] | null> {
+export async function findCycle(store: Store, view: TaskView): Promise<string[] | null> {
   if (view.state !== "waiting" && view.state !== "pending") return null;
   const seen = new Set<string>();
   const stack = (view.task?.depends_on ?? []).map((id) => ({ id, path: [view.id, id] }));

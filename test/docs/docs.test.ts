@@ -14,6 +14,8 @@ import { newFolder } from "../support/folders.ts";
 
 const root = join(import.meta.dirname, "../..");
 const dist = process.env.VIV_DIST ?? join(root, "dist");
+const guides = readdirSync(join(root, "docs/guide")).map((name) => `docs/guide/${name}`);
+const guide = guides.map((path) => readFileSync(join(root, path), "utf8")).join("\n");
 const readme = readFileSync(join(root, "README.md"), "utf8");
 
 function blocks(text: string, language: string): string[] {
@@ -21,7 +23,7 @@ function blocks(text: string, language: string): string[] {
   return [...text.matchAll(pattern)].map((match) => match[1] ?? "");
 }
 
-/** Times and places differ from run to run; everything else must be as printed in the README. */
+/** Times and places differ from run to run; everything else must be as printed in the guide. */
 function masked(text: string): string {
   return text
     .replace(
@@ -46,15 +48,15 @@ function danceMermaid(): string {
   return ["stateDiagram-v2", ...lines].join("\n");
 }
 
-describe("README.md", () => {
+describe("the guides", () => {
   it.each([
     ["quick start", "viv init --template fleet", "made viv.toml"],
     ["tour", "viv init ./audit", "enqueued t.web"],
   ])("shows what the %s really prints", (_, command, line) => {
-    const all = blocks(readme, "sh");
+    const all = blocks(guide, "sh");
     const [begin = ""] = all.find((block) => block.includes("VIV="))?.split("\n") ?? [];
     const block = all.find((one) => one.includes(command))?.replace(begin, "");
-    const printed = blocks(readme, "text").find((one) => one.includes(line));
+    const printed = blocks(guide, "text").find((one) => one.includes(line));
     const viv = begin.replace('"$PWD/dist/viv.cjs"', JSON.stringify(join(dist, "viv.cjs")));
     const script = `${viv}\n${block}`;
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), USER: "tester" };
@@ -63,8 +65,8 @@ describe("README.md", () => {
   });
 
   it("shows what a worker really prints", () => {
-    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker w1"));
-    const printed = blocks(readme, "text").find((one) => one.includes("w1 waits for work"));
+    const block = blocks(guide, "sh").find((one) => one.includes("viv work --worker w1 --drain\n"));
+    const printed = blocks(guide, "text").find((one) => one.includes("w1 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder() };
     const script = `${viv}\n${block}`;
@@ -73,8 +75,8 @@ describe("README.md", () => {
   });
 
   it("shows what a report really prints", () => {
-    const block = blocks(readme, "sh").find((one) => one.includes("viv report  "));
-    const printed = blocks(readme, "text").find((one) => one.includes("Needs you"));
+    const block = blocks(guide, "sh").find((one) => one.includes("viv report  "));
+    const printed = blocks(guide, "text").find((one) => one.includes("Needs you"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), VIV_STATE: newFolder() };
     const output = execFileSync("bash", ["-euc", `${viv}\n${block}`], { encoding: "utf8", env });
@@ -88,8 +90,8 @@ describe("README.md", () => {
   });
 
   it("shows what an agent really prints", () => {
-    const block = blocks(readme, "sh").find((one) => one.includes("viv work --worker w2"));
-    const printed = blocks(readme, "text").find((one) => one.includes("w2 waits for work"));
+    const block = blocks(guide, "sh").find((one) => one.includes("viv work --worker w2"));
+    const printed = blocks(guide, "text").find((one) => one.includes("w2 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     // Accounts are the machine's: this is a machine of its own.
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), VIV_STATE: newFolder() };
@@ -99,8 +101,8 @@ describe("README.md", () => {
   });
 
   it("shows what a pit really prints", () => {
-    const block = blocks(readme, "sh").find((one) => one.includes("viv pit init ./pit"));
-    const printed = blocks(readme, "text").find((one) => one.includes("snake-2 waits for work"));
+    const block = blocks(guide, "sh").find((one) => one.includes("viv pit init ./pit"));
+    const printed = blocks(guide, "text").find((one) => one.includes("snake-2 waits for work"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder() };
     const output = execFileSync("bash", ["-euc", `${viv}\n${block}`], { encoding: "utf8", env });
@@ -111,9 +113,9 @@ describe("README.md", () => {
     ["crew", "viv crew up crew.org", "research: claim hello-world"],
     ["warden", "viv warden up --timeouts", "for agent-2"],
   ])("shows what a pasted block with a %s really prints", (part, command, line) => {
-    const crew = blocks(readme, "sh").find((one) => one.includes("viv crew up crew.org")) ?? "";
-    const block = blocks(readme, "sh").find((one) => one.includes(command)) ?? "";
-    const printed = blocks(readme, "text").find((one) => one.includes(line));
+    const crew = blocks(guide, "sh").find((one) => one.includes("viv crew up crew.org")) ?? "";
+    const block = blocks(guide, "sh").find((one) => one.includes(command)) ?? "";
+    const printed = blocks(guide, "text").find((one) => one.includes(line));
     // As after the tour: viv is a function, and the shell is in a new folder.
     const folder = newFolder();
     const tour = [`VIV=${join(root, "dist/viv.cjs")}`, 'viv() { node "$VIV" "$@"; }'];
@@ -135,7 +137,7 @@ describe("README.md", () => {
   });
 
   it("has a library example that works", () => {
-    const example = blocks(readme, "ts")[0] ?? "";
+    const example = blocks(guide, "ts")[0] ?? "";
     const library = pathToFileURL(join(dist, "main.js")).href;
     const folder = newFolder();
     const script = join(folder, "example.mjs");
@@ -145,13 +147,14 @@ describe("README.md", () => {
   });
 
   it("has a [warden] that is read", async () => {
-    const [text = ""] = blocks(readme, "toml").filter((block) => block.includes("[warden]"));
+    const [text = ""] = blocks(guide, "toml").filter((block) => block.includes("[warden]"));
     const warden = (await parseConfig(text, "/viv.toml")).section(wardenSection);
     expect(Object.keys(warden?.rules ?? {})).toHaveLength(3);
   });
 
   it("names only commands and flags that exist", async () => {
-    const lines = blocks(readme, "sh").flatMap((block) => block.replace(/ #.*$/gm, "").split("\n"));
+    const shown = [...blocks(readme, "sh"), ...blocks(guide, "sh")];
+    const lines = shown.flatMap((block) => block.replace(/ #.*$/gm, "").split("\n"));
     const calls = lines.flatMap((line) => [...line.matchAll(/\bviv ([a-z]+)([^#&|;<>)]*)/g)]);
     expect(calls.length).toBeGreaterThan(20);
     for (const [, name = "", rest = ""] of calls) {
@@ -170,6 +173,10 @@ describe("README.md", () => {
   });
 });
 
+it("README.md fits on a few screens", () => {
+  expect(readme.split(/\s+/).length).toBeLessThan(1_200);
+});
+
 /** Commands with arguments in the running text, between single backticks. */
 function inlineCalls(text: string): string[] {
   const prose = text.replace(/^```[\s\S]*?^```/gm, "");
@@ -180,30 +187,33 @@ const specs = readdirSync(join(root, "docs/spec"))
   .filter((name) => name.endsWith(".md"))
   .map((name) => `docs/spec/${name}`);
 
-it.each(["README.md", ...specs])("commands in the text of %s work as pasted", async (path) => {
-  for (const written of inlineCalls(readFileSync(join(root, path), "utf8"))) {
-    if (written.includes("…")) continue; // a list of commands
-    const line = written.replace(/ N\b/g, " 3");
-    const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
-      (m) => m[1] ?? m[2] ?? m[3] ?? "",
-    );
-    const found = findCommand(CATALOG, words);
-    if (!found || found.rest.length === 0) continue;
-    const command = await found.entry.load();
-    const given = (await parseFlags(found.entry.name, command, found.rest)).values;
-    const { run: _, json: __, help: ___, ...values } = given;
-    const extras = Object.keys(command.flags ?? {});
-    const input = Object.fromEntries(Object.entries(values).filter(([k]) => !extras.includes(k)));
-    const needed = { type: "x", worker: "x", ...input };
-    const keys = Object.keys(command.op.input.shape);
-    const whole = Object.fromEntries(Object.entries(needed).filter(([k]) => keys.includes(k)));
-    expect(command.op.input.safeParse(whole).error, `viv ${line}`).toBeUndefined();
-  }
-});
+it.each(["README.md", ...guides, ...specs])(
+  "commands in the text of %s work as pasted",
+  async (path) => {
+    for (const written of inlineCalls(readFileSync(join(root, path), "utf8"))) {
+      if (written.includes("…")) continue; // a list of commands
+      const line = written.replace(/ N\b/g, " 3");
+      const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+        (m) => m[1] ?? m[2] ?? m[3] ?? "",
+      );
+      const found = findCommand(CATALOG, words);
+      if (!found || found.rest.length === 0) continue;
+      const command = await found.entry.load();
+      const given = (await parseFlags(found.entry.name, command, found.rest)).values;
+      const { run: _, json: __, help: ___, ...values } = given;
+      const extras = Object.keys(command.flags ?? {});
+      const input = Object.fromEntries(Object.entries(values).filter(([k]) => !extras.includes(k)));
+      const needed = { type: "x", worker: "x", ...input };
+      const keys = Object.keys(command.op.input.shape);
+      const whole = Object.fromEntries(Object.entries(needed).filter(([k]) => keys.includes(k)));
+      expect(command.op.input.safeParse(whole).error, `viv ${line}`).toBeUndefined();
+    }
+  },
+);
 
 describe("the picture of the state machine", () => {
   it.each([
-    ["README.md", [mermaid()]],
+    ["docs/guide/tour.md", [mermaid()]],
     ["docs/spec/queue.md", [mermaid()]],
     ["docs/spec/warden.md", [danceMermaid()]],
   ])("in %s is the one the table makes", (path, pictures) => {

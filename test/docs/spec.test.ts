@@ -18,7 +18,7 @@ const rooms = filesBelow("docs/spec", /\.md$/);
 const contract = ["SPEC.md", ...rooms];
 const documents = [
   ...["README.md", "CONTRIBUTING.md", "CHANGELOG.md", ...contract],
-  ...["examples", "bench"].flatMap((folder) => filesBelow(folder, /\.md$/)),
+  ...["docs/guide", "examples", "bench"].flatMap((folder) => filesBelow(folder, /\.md$/)),
 ];
 
 const textOf = new Map(documents.map((path) => [path, read(path)]));

@@ -31,6 +31,7 @@ export const configCheck = defineOperation({
   name: "config check",
   summary: "all mistakes in a viv.toml or agents.toml, with their places",
   input: z.strictObject({ file: text("file to check (default: the viv.toml that counts here)") }),
+  changes: () => false,
   output: z.object({
     file: z.string(),
     valid: z.boolean(),
@@ -79,6 +80,7 @@ export const configShow = defineOperation({
   name: "config show",
   summary: "every setting here, and what it came from",
   input: z.strictObject({ key: text("only keys that begin with this: handlers.fix") }),
+  changes: () => false,
   output: z.object({
     file: z.nullable(z.string()),
     settings: z.array(z.object({ key: z.string(), value: z.unknown(), from: z.string() })),

@@ -112,7 +112,6 @@ const importCommand: Command = {
     ["viv import --from glab --label bot --type fix", "another label, another type"],
     ["viv import --from gh --repo owner/name --dry-run", "what would become a task"],
   ],
-  accessFor: ({ dry_run }) => (dry_run === true ? "read" : "create"),
   human: ({ tasks, more }: ImportOutput, term) => {
     if (tasks.length === 0) return term.color.dim("no open issue has the label");
     const paint = {

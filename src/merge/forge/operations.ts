@@ -186,6 +186,7 @@ export const importFrom = defineOperation({
     limit: count(`at most this many (default: ${LIMIT} issues)`),
     dry_run: dryRun,
   }),
+  changes: ({ dry_run }) => dry_run !== true,
   output: z.object({
     tasks: z.array(
       z.object({

@@ -11,7 +11,7 @@ export interface CrewMemberFact {
 export interface CrewFacts {
   members: CrewMemberFact[];
   /** Runs that ended in the period; milliseconds since 1970. */
-  runs: { name: string; from: number; to: number }[];
+  runs: { name: string; from: number; to: number; outcome: string }[];
 }
 
 export interface KillFact {

@@ -12,7 +12,6 @@ const HEADER = 8;
 
 const topCommand: Command = {
   op: top,
-  accessFor: ({ once }) => (once ? "read" : "write"),
   defaults: ({ argv, stdout, env }) => {
     const isLive = stdout.isTTY === true && env.TERM !== "dumb" && !argv.includes("--json");
     return isLive ? {} : { once: true };

@@ -10,6 +10,7 @@ export const top = defineRunStream({
   name: "top",
   summary: "the run, live: tasks, workers, gate, cost",
   access: "write",
+  changes: ({ once }) => once !== true,
   input: z.strictObject({ once: flag("exit after the first one (frame; in a pipe always)") }),
   event: snapshot,
   output: z.object({}),

@@ -106,7 +106,6 @@ const NOUNS: Record<string, string> = {
 
 const doctorCommand: Command = {
   op: doctor,
-  accessFor: ({ fix }) => (fix ? "write" : "read"),
   examples: [
     ["viv doctor", "exits 1 if something is wrong"],
     ["viv doctor --fix", "repair it; deletes nothing"],

@@ -1,6 +1,7 @@
 import { hostname } from "node:os";
 import { basename, relative } from "node:path";
 import type { Machine } from "../../base/clock.ts";
+import type { LedgerWriter } from "../../ledger/writer.ts";
 import type { LedgerLine } from "../ledger.ts";
 import type { Durability } from "../store.ts";
 import { moveAside, quarantineNote } from "./files/aside.ts";
@@ -10,7 +11,6 @@ import type { Syncs } from "./files/syncs.ts";
 import type { LaneReader } from "./lanes/lane-reader.ts";
 import type { LaneWriter } from "./lanes/lanes.ts";
 import { idOfLink, type LayoutHooks, type Paths } from "./layout.ts";
-import type { LedgerWriter } from "./record/ledger-files.ts";
 
 /** An open run: the state and services of every transition. */
 export interface FsRun {

@@ -5,11 +5,13 @@ import { unlessTaken } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
 import { newTaskId } from "../../base/id.ts";
 import { isName } from "../../base/names.ts";
+import { LedgerWriter } from "../../ledger/writer.ts";
 import { guard, mkdirSync, release } from "../../platform/files/beneath.ts";
 import { remedyFor, whyNotOurs } from "../../platform/files/owned.ts";
 import type { Durability } from "../store.ts";
 import { setAside } from "./files/aside.ts";
 import { errno, statIfThere, syncFolder, translate } from "./files/atomic.ts";
+import { openLines } from "./files/lines.ts";
 import { NoteFiles } from "./files/note-files.ts";
 import { Syncs } from "./files/syncs.ts";
 import { type FsRun, newMemo, uniqueName } from "./fs-run.ts";
@@ -23,7 +25,6 @@ import {
   RUN_LAYOUT,
   RUN_OFFER,
 } from "./layout.ts";
-import { LedgerWriter } from "./record/ledger-files.ts";
 import { noteBoot, recoverIfLost, recoverInTurn } from "./record/recover.ts";
 import { createStatus, readStatusLeniently } from "./record/status-file.ts";
 
@@ -136,7 +137,7 @@ async function openGuarded(
     links,
     readOnly,
     onDependencyFailed,
-    ledger: new LedgerWriter(paths.ledger),
+    ledger: new LedgerWriter(paths.ledger, openLines),
     lanes: new LaneWriter(paths.lanes),
     notes: new NoteFiles(() => `${paths.processes}/~${uniqueName()}`),
     syncs: new Syncs(),

@@ -39,7 +39,7 @@ import {
   isDecision,
   readHistory,
 } from "./record/attempts.ts";
-import { LedgerFollower, linesAbout, readLedger } from "./record/ledger-files.ts";
+import { linesAbout, RunLedgerFollower, readLedger } from "./record/ledger-files.ts";
 import { completedTasks } from "./record/status-file.ts";
 
 /** Queries. Nothing here writes, so they work on a read-only run. */
@@ -207,7 +207,9 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
       const priority = task ? priorityOf(task) : undefined;
       const unproven =
         query.asksProof && task ? lackOfProof(run, state, task, query, lostOf) : undefined;
-      yield { id, type, state, since: changedAt(stats), worker, priority, unproven, cancelled };
+      const since = changedAt(stats);
+      const summary = { id, type, state, since, worker, priority, unproven, cancelled };
+      yield query.tasks ? { ...summary, task } : summary;
     }
   }
 }
@@ -337,7 +339,7 @@ export function followLedger(
   { from = {} }: { from?: LedgerPosition | "end" } = {},
 ): LedgerNews {
   const { ledger } = run.paths;
-  const follower = new LedgerFollower(ledger, from === "end" ? [] : Object.entries(from));
+  const follower = new RunLedgerFollower(ledger, from === "end" ? [] : Object.entries(from));
   if (from === "end") follower.skipPast();
   return {
     async *news() {

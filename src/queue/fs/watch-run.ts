@@ -7,7 +7,7 @@ import { isCancelled } from "./ends/cancelled.ts";
 import { failedWith, namesIn, statIfThere } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
 import { fileOf, folderOf, type Paths } from "./layout.ts";
-import { LedgerFollower } from "./record/ledger-files.ts";
+import { RunLedgerFollower } from "./record/ledger-files.ts";
 
 /**
  * A stream of changes. Notifications of the filesystem name the tasks to look at. Behind them, a
@@ -122,7 +122,7 @@ class RunWatch {
   readonly #stops: (() => void)[] = [];
   /** Tasks to look at, with the state of the folder that named them last. */
   readonly #suspects = new Map<string, TaskState>();
-  readonly #ledger: LedgerFollower;
+  readonly #ledger: RunLedgerFollower;
   #isLedgerNews = false;
   #soon: NodeJS.Immediate | undefined;
   #timer: NodeJS.Timeout | undefined;
@@ -130,7 +130,7 @@ class RunWatch {
 
   constructor(run: FsRun) {
     this.#run = run;
-    this.#ledger = new LedgerFollower(run.paths.ledger);
+    this.#ledger = new RunLedgerFollower(run.paths.ledger);
   }
 
   join(subscriber: Subscriber, rescanMs: number): void {

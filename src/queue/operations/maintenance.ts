@@ -98,6 +98,7 @@ export const doctor = defineRunOperation({
   summary: "check every invariant of the run; --fix repairs it",
   access: "write",
   input: z.strictObject({ fix: flag("repair the findings; never deletes work") }),
+  changes: ({ fix }) => fix === true,
   output: z.object({
     healthy: z.boolean(),
     findings: z.array(finding),

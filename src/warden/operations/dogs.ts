@@ -42,6 +42,7 @@ export const poolStatus = defineOperation({
   name: "dog pool status",
   summary: "the dogs of the pool: target, state, attempt, seconds left",
   input: only,
+  changes: () => false,
   output: statusOutput,
   run: (context, { state }) => statusOf(context, state),
 });
@@ -50,6 +51,7 @@ export const dogStatus = defineOperation({
   name: "dog status",
   summary: "the dogs of the pool, for scripts that poll: a line for each",
   input: z.strictObject({ active: flag("only those that have a warrant"), state: stateFlag }),
+  changes: () => false,
   output: statusOutput,
   async run(context, { active, state }) {
     const status = await statusOf(context, state);
@@ -61,6 +63,7 @@ export const dogDances = defineOperation({
   name: "dog dances",
   summary: "the running dances",
   input: only,
+  changes: () => false,
   output: z.object({ dances: z.array(danceView), paused: wardenShape.paused, state: z.string() }),
   async run(context, given) {
     const { dogs, paused, state } = await statusOf(context, given.state);

@@ -13,6 +13,7 @@ import {
   findWarrant,
   fromConfig,
   noWardenNotes,
+  personOf,
   stateFlag,
   type WardenPlace,
   type WarrantPlace,
@@ -58,6 +59,7 @@ export const warrantLs = defineOperation({
   name: "warrant ls",
   summary: "the open warrants: active and queued, oldest first",
   input: only,
+  changes: () => false,
   output: z.extend(queueOutput, { dances: z.array(danceView) }),
   async run(context, { state }) {
     const place = await wardenPlace(context, state);
@@ -70,6 +72,7 @@ export const dogWarrants = defineOperation({
   name: "dog warrants",
   summary: "the queued warrants, oldest first",
   input: only,
+  changes: () => false,
   output: queueOutput,
   run: async (context, { state }) => queueOf(await wardenPlace(context, state), context.now()),
 });
@@ -78,6 +81,7 @@ export const warrantShow = defineOperation({
   name: "warrant show",
   summary: "everything about one warrant: its target, its dance, its receipt",
   input: idInput,
+  changes: () => false,
   output: z.object({
     id: z.string(),
     state: z.enum(["queued", "dancing", "over", "withdrawn"]),
@@ -114,11 +118,19 @@ export const warrantWithdraw = defineOperation({
     const { files } = place;
     let found = findWarrant(place, given);
     const { id, target } = found.warrant;
+    const recordWithdrawal = () => {
+      const about = { agent: personOf(context.here), warrant: id, target };
+      files.record(context.now(), { room: "warden", event: "withdrawn", ...about });
+    };
     if (found.state === "queued") {
-      if (await files.withdrawQueued(id)) return { id, target, withdrawn: true, notes: [] };
+      if (await files.withdrawQueued(id)) {
+        recordWithdrawal();
+        return { id, target, withdrawn: true, notes: [] };
+      }
       found = findWarrant(place, given); // a dog has just taken it
     }
     if (found.state === "dancing" && (await files.askToWithdraw(id))) {
+      recordWithdrawal();
       const notes = noWardenNotes(place, "the dance ends when one is");
       return { id, target, withdrawn: false, notes };
     }
@@ -147,6 +159,7 @@ export const epitaph = defineOperation({
   name: "epitaph",
   summary: "how a warrant ended: verdict, attempts, screen, processes",
   input: idInput,
+  changes: () => false,
   output: z.object({ text: z.string(), receipt: anything }),
   async run(context, { id, state }) {
     const place = await wardenPlace(context, state);

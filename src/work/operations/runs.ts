@@ -48,6 +48,7 @@ export const runs = defineOperation({
   name: "runs",
   summary: "all runs that your commands have opened",
   input: z.strictObject({ prune: flag("forget runs that are gone") }),
+  changes: ({ prune }) => prune === true,
   output: z.object({ runs: z.array(runInfo), pruned: z.optional(z.array(z.string())) }),
   async run({ use }, { prune }) {
     const port = await use(runsPort);

@@ -27,6 +27,7 @@ export const workspaces = defineRunOperation({
     id: list("id of the task (or several; gc removes theirs with a patch of what has not landed)"),
     setups: flag("gc: also what set-ups made for later workspaces"),
   }),
+  changes: ({ action = "ls" }) => action !== "ls",
   output: z.object({
     workspaces: z.array(
       z.extend(workspaceInfo, {

@@ -1,15 +1,7 @@
 import { closeSync, constants, fstatSync, readSync, writeSync } from "node:fs";
 import { openSync } from "../../../platform/files/beneath.ts";
 import { isDerived } from "./aside.ts";
-import {
-  closeAfter,
-  failedWith,
-  notRegular,
-  openOwn,
-  SAFE_OPEN,
-  statIfThere,
-  writeFully,
-} from "./atomic.ts";
+import { closeAfter, failedWith, openOwn, SAFE_OPEN, writeFully } from "./atomic.ts";
 
 /** Files of lines that several processes append to: the ledger, lanes, notes. */
 
@@ -53,40 +45,4 @@ export function openToRead(path: string): number {
   if (fstatSync(fd).isFile()) return fd;
   closeSync(fd);
   return -1;
-}
-
-/** The lines of a file from a byte offset on, with the offset behind each; a torn tail is left. */
-export function* completeLines(
-  path: string,
-  from: number,
-): Generator<{ text: string; end: number }> {
-  const fd = openToRead(path);
-  if (fd < 0) {
-    if (isDerived(path) || !statIfThere(path)) return;
-    throw notRegular(path);
-  }
-  try {
-    const chunk = Buffer.allocUnsafe(256 * 1024);
-    // In pieces: a power cut may leave one line of a hundred megabytes.
-    let rest: Buffer[] = [];
-    let offset = from;
-    let read = from;
-    for (;;) {
-      const n = readSync(fd, chunk, 0, chunk.length, read);
-      if (n === 0) return;
-      read += n;
-      let data = chunk.subarray(0, n);
-      for (let newline = data.indexOf(10); newline >= 0; newline = data.indexOf(10)) {
-        const line = data.subarray(0, newline);
-        const whole = rest.length === 0 ? line : Buffer.concat([...rest, line]);
-        rest = [];
-        offset += whole.length + 1;
-        yield { text: whole.toString("utf8"), end: offset };
-        data = data.subarray(newline + 1);
-      }
-      if (data.length > 0) rest.push(Buffer.from(data));
-    }
-  } finally {
-    closeSync(fd);
-  }
 }

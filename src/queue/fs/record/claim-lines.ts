@@ -1,9 +1,10 @@
-import { closeSync, fstatSync } from "node:fs";
+import { closeSync } from "node:fs";
+import { type DayFile, dayFiles } from "../../../ledger/day-files.ts";
 import { openSync } from "../../../platform/files/beneath.ts";
 import type { LedgerLine } from "../../ledger.ts";
 import { readAt, SAFE_OPEN } from "../files/atomic.ts";
 import type { FsRun } from "../fs-run.ts";
-import { ledgerFiles, lineFrom, linesWith } from "./ledger-files.ts";
+import { lineFrom, linesWith } from "./ledger-files.ts";
 
 /**
  * The ledger's lines about tasks since they were claimed. Each file is read from its end back to the
@@ -30,8 +31,8 @@ export function linesSinceClaims(
 ): Map<string, readonly ClaimLine[]> {
   const found = new Map<string, ClaimLine[]>(claims.map(({ id }) => [id, []]));
   if (claims.length === 0) return found;
-  for (const path of filesSince(run, Math.min(...claims.map(claimedAt)))) {
-    const lines = scanBackwards(path, new Map(claims.map(({ id, token }) => [id, token])));
+  for (const { path, size } of filesSince(run, Math.min(...claims.map(claimedAt)))) {
+    const lines = scanBackwards(path, size, new Map(claims.map(({ id, token }) => [id, token])));
     for (const line of lines.reverse()) found.get(line.task as string)?.push(line);
   }
   return found;
@@ -44,8 +45,8 @@ export function linesSinceClaim(run: FsRun, claim: Claimed): readonly ClaimLine[
 /** Lines of a worker in the files that were changed since then, by the filesystem's times. */
 export function* linesOfWorker(run: FsRun, worker: string, since: number): Generator<LedgerLine> {
   const mark = Buffer.from(`"worker":${JSON.stringify(worker)}`);
-  for (const path of filesSince(run, since)) {
-    for (const text of linesWith(path, mark)) {
+  for (const { path, size } of filesSince(run, since)) {
+    for (const text of linesWith(path, mark, size)) {
       const line = lineFrom(text);
       if (line?.worker === worker) yield line;
     }
@@ -61,15 +62,14 @@ function claimedAt({ token }: Claimed): number {
 /** Times of the filesystem move once per tick. */
 const SLACK_MS = 2_000;
 
-function filesSince(run: FsRun, since: number): string[] {
+function filesSince(run: FsRun, since: number): DayFile[] {
   const now = Date.now();
-  const files = ledgerFiles(run.paths.ledger);
+  const files = dayFiles(run.paths.ledger);
   const latest = Math.max(since, ...files.map(({ stats }) => stats.mtimeMs));
   const isTrusted = latest <= now + SLACK_MS;
   return files
     .filter(({ stats }) => !isTrusted || stats.mtimeMs >= since - SLACK_MS)
-    .sort((a, b) => a.stats.mtimeMs - b.stats.mtimeMs)
-    .map(({ path }) => path);
+    .sort((a, b) => a.stats.mtimeMs - b.stats.mtimeMs);
 }
 
 const FIRST_CHUNK = 16 * 1024;
@@ -78,19 +78,23 @@ const LARGEST_CHUNK = 1024 * 1024;
 const FEW = 8;
 
 /** The last line first. Ends a chunk before the lines of all claims. */
-function scanBackwards(path: string, tokens: ReadonlyMap<string, string>): ClaimLine[] {
+function scanBackwards(
+  path: string,
+  size: number,
+  tokens: ReadonlyMap<string, string>,
+): ClaimLine[] {
   const fd = openSync(path, SAFE_OPEN);
   try {
     const found: ClaimLine[] = [];
     const unmet = new Set(tokens.keys());
     const needles = [...tokens.keys()].map((id) => Buffer.from(`"task":${JSON.stringify(id)}`));
-    let end = fstatSync(fd).size;
+    let end = size;
     let rest: Buffer | null = null;
-    let size = FIRST_CHUNK;
+    let step = FIRST_CHUNK;
     // A line may be written a moment after a line of another process that follows from it.
-    for (let isLast = false; end > 0 && !isLast; size = Math.min(2 * size, LARGEST_CHUNK)) {
+    for (let isLast = false; end > 0 && !isLast; step = Math.min(2 * step, LARGEST_CHUNK)) {
       isLast = unmet.size === 0;
-      const from = Math.max(0, end - size);
+      const from = Math.max(0, end - step);
       const buffer = Buffer.allocUnsafe(end - from);
       const chunk = buffer.subarray(0, readAt(fd, buffer, from, buffer.length));
       // The text behind the last line break is still being written, or was torn.

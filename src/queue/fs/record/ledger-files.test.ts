@@ -6,8 +6,9 @@ import { join } from "node:path";
 import * as fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { holds } from "../../../../test/support/property.ts";
+import { LedgerWriter } from "../../../ledger/writer.ts";
 import { openRun } from "../../../main.ts";
-import { LedgerFollower, LedgerWriter, linesAbout, readLedger } from "./ledger-files.ts";
+import { RunLedgerFollower as LedgerFollower, linesAbout, readLedger } from "./ledger-files.ts";
 
 let folder = "";
 

@@ -1,12 +1,12 @@
 import { existsSync } from "node:fs";
 import { parseRecord } from "../../../base/json.ts";
 import { isName } from "../../../base/names.ts";
+import { LedgerFollower } from "../../../ledger/follower.ts";
 import type { Afterwards } from "../ends/afterwards.ts";
 import { readDerived, replaceFile, statIfThere } from "../files/atomic.ts";
 import { type FsRun, nowIso, temporaryPath } from "../fs-run.ts";
 import { fileOf, idLinkOf } from "../layout.ts";
 import { lookOnce } from "../locate.ts";
-import { LedgerFollower } from "./ledger-files.ts";
 import { readStatusFile, withStatusLock, writeStatusFile } from "./status-file.ts";
 
 /**

@@ -1,0 +1,208 @@
+import { spawn } from "node:child_process";
+import { closeSync, existsSync, realpathSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import type { Machine, ProcessIdentity } from "../base/clock.ts";
+import { parseRecord } from "../base/json.ts";
+import type { Config } from "../base/section.ts";
+import { chooseFromSurroundings } from "../crew/choose.ts";
+import { crewSection } from "../crew/config.ts";
+import { clockChild } from "../fleet/clock-child.ts";
+import { fleetSection } from "../fleet/config.ts";
+import { fleetFilesIn } from "../fleet/fleet-files.ts";
+import { isRunning } from "../fleet/fleet-operations.ts";
+import type { DetachedStart, FleetHost, FleetPort } from "../fleet/fleet-ports.ts";
+import type { FleetFacts } from "../fleet/parts.ts";
+import { scheduleSection } from "../fleet/schedule/config.ts";
+import { type SchedulePort, scheduleFolder } from "../fleet/schedule/operations.ts";
+import { type Program, programPort } from "../fleet/up-ports.ts";
+import { mergeSection } from "../merge/config.ts";
+import { notifySection } from "../notify/config.ts";
+import type { Context, RunPlace } from "../operation/operation.ts";
+import { mkdirSync, openSync, removeSync } from "../platform/files/beneath.ts";
+import { readTrusted } from "../platform/files/owned.ts";
+import { readSmall } from "../platform/files/state-files.ts";
+import { localChildren, timers } from "../platform/processes/children.ts";
+import { localMachine } from "../platform/processes/machine.ts";
+import { treeOf } from "../platform/processes/process-tree.ts";
+import { runSection } from "../queue/config-run.ts";
+import type { Store } from "../queue/store.ts";
+import { routesSection } from "../work/config-route.ts";
+import { configWatchPort, WORK_SITE } from "../work/host.ts";
+import { findConfigFile, readConfigFile } from "./find-run.ts";
+import { clocks } from "./fleet-clocks.ts";
+
+/** The supervisor of a run's fleet, on this machine. */
+export async function fleetHost(
+  context: Context,
+  place: RunPlace,
+  store: Store,
+): Promise<FleetHost> {
+  const { here } = context;
+  const machine = localMachine();
+  const { node, viv } = await context.use(programPort);
+  const watch = await context.use(configWatchPort);
+  const { config } = place;
+  // Commands without --run find the same viv.toml there.
+  const cwd = config === undefined || config.file === here.config?.file ? here.cwd : config.folder;
+  const file = config?.file ?? join(folderOf(place, cwd), "viv.toml");
+  const running = clocks(context, store);
+  return {
+    ...{ machine, timers, cwd, viv: [node, viv], env: definedIn(here.env) },
+    children: localChildren(machine),
+    files: fleetFilesIn(store.folder),
+    run: store.folder,
+    facts: (read) =>
+      factsOf({ ...context, here: { ...here, cwd, config: read } }, store.folder, read),
+    startClock: (kind, now, onEvent) =>
+      clockChild(machine, (signal) => running[kind](now, onEvent, signal)),
+    watchConfig: (act) => watch(file, act),
+    endProcess: (process) => endProcess(machine, process),
+  };
+}
+
+/** Where a viv.toml would be, if there is none yet. */
+function folderOf({ path, from }: RunPlace, cwd: string): string {
+  return from.endsWith(".viv-run") ? dirname(from) : from === path ? dirname(path) : cwd;
+}
+
+function definedIn(env: Context["here"]["env"]): Record<string, string> {
+  const all = Object.entries(env).filter((one): one is [string, string] => one[1] !== undefined);
+  return Object.fromEntries(all);
+}
+
+async function factsOf(
+  context: Context,
+  run: string,
+  config: Config | undefined,
+): Promise<FleetFacts> {
+  const fleet = config?.section(fleetSection);
+  const crew = await chooseFromSurroundings(context);
+  const agents = join(config?.folder ?? context.here.cwd, "agents.toml");
+  const targets = config?.section(notifySection) ?? [];
+  const schedules = config?.section(scheduleSection) ?? [];
+  return {
+    run: config === undefined ? run : runIn(config, run),
+    hasRoutes: (config?.section(routesSection).size ?? 0) > 0,
+    workers: fleet?.workers ?? null,
+    merges: config?.section(mergeSection).auto ?? false,
+    crew: crew && JSON.stringify([crew.file, config?.section(crewSection)]),
+    warden: fleet?.written("warden") ?? null,
+    agents: existsSync(agents) ? agents : null,
+    server: (fleet?.hasServer ?? true) ? (fleet?.written("server") ?? "") : null,
+    hasPort: fleet?.hasPort ?? false,
+    schedules: schedules.length > 0 ? JSON.stringify(schedules) : null,
+    notifications: targets.length > 0 ? "" : null,
+  };
+}
+
+/** The run that this viv.toml names; without one, the run that is meant already. */
+function runIn(config: Config, meant: string): string {
+  const named = config.section(runSection).run;
+  if (named === undefined || named.startsWith("~")) return meant;
+  return realOf(resolve(config.folder, named)) === realOf(meant) ? meant : named;
+}
+
+function realOf(path: string): string {
+  try {
+    return realpathSync(path);
+  } catch {
+    return path; // not made yet
+  }
+}
+
+const ASK_AFTER_MS = 2_000;
+const KILL_AFTER_MS = 10_000;
+const LOOK_AGAIN_MS = 50;
+
+/** It should end by itself, because its stdin has closed; then it is asked, and killed at last. */
+async function endProcess(machine: Machine, process: ProcessIdentity): Promise<boolean> {
+  const begin = performance.now();
+  const sent = new Set<NodeJS.Signals>();
+  const send = (signal: NodeJS.Signals, pid: number) => {
+    if (!sent.has(signal)) signalTo(pid, signal);
+    sent.add(signal);
+  };
+  while (machine.vitality(process) === "alive") {
+    const passed = performance.now() - begin;
+    if (passed > ASK_AFTER_MS) send("SIGTERM", process.pid);
+    if (passed > KILL_AFTER_MS) send("SIGKILL", -process.pid); // it leads a group of its own
+    if (passed > 2 * KILL_AFTER_MS) return false;
+    await new Promise((resolve) => setTimeout(resolve, LOOK_AGAIN_MS));
+  }
+  return true;
+}
+
+function signalTo(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // it is just ending
+  }
+}
+
+export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Program): FleetPort {
+  const machine = localMachine();
+  return {
+    ...{ filesIn: fleetFilesIn, machine, timers, ask: signalTo },
+    runNamed: () => {
+      const file = findConfigFile({ cwd, env });
+      const text = file === undefined ? "" : readConfigFile(file);
+      // It stands above the first table.
+      const [, named] =
+        /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(text.split(/^\s*\[/m)[0] ?? "") ?? [];
+      return file === undefined || named === undefined ? null : resolve(dirname(file), named);
+    },
+    addressIn: (run) => {
+      const found = parseRecord(readSmall(join(run, ".viv/server.json"), MAX_BYTES));
+      const address = found?.address ?? found?.url;
+      const { host, boot } = machine.self();
+      const pid = Number(found?.pid);
+      const started = typeof found?.started === "string" ? found.started : startOf(pid);
+      const isThere = machine.vitality({ host, boot, pid, started }) === "alive";
+      return typeof address === "string" && isThere ? address : null;
+    },
+    detach: (logPath, args) => detach(logPath, args, definedIn(env), cwd, program),
+  };
+}
+
+const MAX_BYTES = 64 * 1024;
+
+export function schedulePorts(): SchedulePort {
+  const machine = localMachine();
+  return {
+    folderOf: (store) => scheduleFolder(store.folder, store.extension(WORK_SITE) !== null),
+    readText: readTrusted,
+    isUp: (store) => {
+      const last = fleetFilesIn(store.folder).read();
+      return last !== null && isRunning(last, machine);
+    },
+  };
+}
+
+function startOf(pid: number): string {
+  return treeOf(pid, "").started;
+}
+
+/** In a session of its own: it outlives the terminal. Its events are in its own log. */
+function detach(
+  logPath: string,
+  args: readonly string[],
+  env: Record<string, string>,
+  cwd: string,
+  { node, viv }: Program,
+): DetachedStart {
+  mkdirSync(dirname(logPath), { recursive: true, mode: 0o700 });
+  removeSync(logPath); // what an earlier start has left; a link is not followed
+  const log = openSync(logPath, "wx", 0o600);
+  const child = spawn(node, [viv, ...args], {
+    ...{ cwd, env, detached: true, stdio: ["ignore", "ignore", log] },
+  });
+  closeSync(log);
+  const ended = new Promise<{ status: number | null; stderr: string }>((resolve) => {
+    const finish = (status: number | null, more = "") =>
+      resolve({ status, stderr: (readSmall(logPath, MAX_BYTES) ?? "") + more });
+    child.once("error", (error) => finish(null, error.message));
+    child.once("exit", (status) => finish(status));
+  });
+  return { pid: child.pid ?? null, ended, leave: () => child.unref() };
+}

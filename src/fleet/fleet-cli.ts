@@ -1,0 +1,203 @@
+import { formatDuration } from "../base/duration.ts";
+import { counted } from "../base/text.ts";
+import type { Command } from "../operation/command.ts";
+import type { Stamped } from "../operation/operation.ts";
+import { plain, prose, type Term, table } from "../operation/term.ts";
+import { type DownEvent, down, LEFT_OVER, type PsOutput, ps } from "./fleet-operations.ts";
+import type { FleetEvent } from "./fleet-ports.ts";
+import type { PartEvent } from "./part-news.ts";
+import type { PartKind } from "./parts.ts";
+
+/** One line of JSON: an event of a part is its own, with the part's name. */
+export function asLine(event: Stamped<FleetEvent>): string {
+  if (event.kind !== "said") return JSON.stringify(event);
+  const { kind, at, ...rest } = event.event;
+  return JSON.stringify({ kind, at: at ?? event.at, part: event.part, ...rest });
+}
+
+/** How a room shows an event of its own; null: not at all, or it has no words for it. */
+export type PartViews = (kind: PartKind, event: PartEvent) => string | null;
+
+/** Of the names of parts, unless one is longer. */
+const NAME_WIDTH = 13;
+
+/** The log on a terminal: time, part, sentence. */
+export function fleetView(term: Term, views: PartViews) {
+  const { color } = term;
+  let width = NAME_WIDTH;
+  const line = (event: Stamped<FleetEvent>, part: string, text: string) => {
+    width = Math.max(width, part.length);
+    const time = color.dim(event.at.slice(11, 19));
+    const name = color.cyan(part.padEnd(width));
+    return text
+      .split("\n")
+      .map((one) => `${time} ${name} ${one}`)
+      .join("\n");
+  };
+  return {
+    event: (event: Stamped<FleetEvent>): string | null => {
+      if (event.kind === "up") width = Math.max(width, ...event.parts.map((name) => name.length));
+      const text = event.kind === "said" ? said(event, term, views) : sentence(event, term);
+      const part = "part" in event && event.part !== undefined ? event.part : "up";
+      return text === null ? null : line(event, part, text);
+    },
+  };
+}
+
+function said(
+  { at, part, of, event }: Extract<Stamped<FleetEvent>, { kind: "said" }>,
+  term: Term,
+  views: PartViews,
+): string | null {
+  const stamped = { ...event, at: typeof event.at === "string" ? event.at : at };
+  const own = views(of, stamped);
+  if (own !== null) {
+    // Its time and its name are in their columns already.
+    const time = `${term.color.dim(String(stamped.at).slice(11, 19))} `;
+    const without = (text: string, head: string) =>
+      text.startsWith(head) ? text.slice(head.length) : text;
+    return own
+      .split("\n")
+      .map((one) => without(without(one, time), `${part} `))
+      .join("\n");
+  }
+  return ofClock(event, term);
+}
+
+function ofClock(event: PartEvent, { color }: Term): string | null {
+  switch (event.kind) {
+    case "trouble":
+      return color.red(plain(String(event.message)));
+    case "reaped":
+      return `${plain(String(event.id))}: ${color.yellow(`taken back from ${event.worker}`)} (${event.reason})`;
+    case "fired":
+      return `${plain(String(event.name))} ${color.green("fired")}: ${counted(Number(event.tasks), "task")}`;
+    case "skipped":
+      return `${plain(String(event.name))} ${color.yellow(`skipped: ${plain(String(event.why))}`)}`;
+    default:
+      return typeof event.address === "string" ? `serves ${color.cyan(event.address)}` : null;
+  }
+}
+
+function sentence(event: FleetEvent, { color }: Term): string | null {
+  const note = "note" in event && event.note ? `: ${plain(event.note)}` : "";
+  switch (event.kind) {
+    case "up":
+      return `${counted(event.parts.length, "part")} for ${plain(event.run)} (pid ${event.pid})`;
+    case "ready": {
+      const at = event.address === null ? "" : `; open ${color.cyan(event.address)}`;
+      return `${color.green("ready")}${at}; Ctrl-C stops it in order`;
+    }
+    case "empty":
+      return color.yellow(plain(event.message));
+    case "leftover": {
+      const left = event.survivors.length > 0 ? `; still there: ${event.survivors.join(", ")}` : "";
+      return color.yellow(`ended what an earlier viv up left, pid ${event.pid}${left}`);
+    }
+    case "lingers":
+      return color.yellow(
+        `of an earlier viv up still runs, pid ${event.pid}; it ends after what it has begun`,
+      );
+    case "begun":
+      return event.pid === null ? "started" : `started, pid ${event.pid}`;
+    case "gone":
+      return color.yellow(`ended${note}`);
+    case "restarts":
+      return `restarts in ${formatDuration(event.after_ms)}`;
+    case "waits":
+      return color.yellow(`waits${note}`);
+    case "parked":
+      return color.red(`is parked${note}`);
+    case "leaves":
+      return event.why === "removed"
+        ? "is no longer declared; stops"
+        : "has new settings; restarts";
+    case "read_anew":
+      return [`${plain(event.file)} was read anew`, ...event.notes].join("\n");
+    case "trouble":
+      return color.red(plain(event.message));
+    case "draining": {
+      const busy = event.working.join(", ");
+      if (busy === "") return "stopping";
+      return `stopping after the current work of ${busy}; interrupt again to give it back now`;
+    }
+    case "down":
+      return "all have ended";
+    case "detached": {
+      const at = event.address === null ? "" : `, ${color.cyan(event.address)}`;
+      const hint = `see: viv ps; stop it: viv down; log: ${plain(event.log)}`;
+      return `${color.green("runs in the background")}, pid ${event.pid}${at}\n${color.dim(hint)}`;
+    }
+    case "said":
+      return null;
+  }
+}
+
+export const commands = {
+  ps: {
+    op: ps,
+    readsConfig: true,
+    examples: [["viv ps", "exit 1 when no viv up runs on this run"]],
+    exit: ({ running }: PsOutput) => (running ? 0 : 1),
+    human: (output: PsOutput, term, io) => {
+      const { color } = term;
+      const rows = output.parts.map((part) => [
+        part.name,
+        painted(part.state, term),
+        part.pid === null ? "" : `pid ${part.pid}`,
+        formatDuration(io.now() - Date.parse(part.since)),
+        part.restarts === 0 ? "" : counted(part.restarts, "restart"),
+        prose(plain(part.doing)),
+        prose(part.note === "" ? "" : color.yellow(plain(part.note))),
+      ]);
+      return [headOf(output, term, io.now()), ...(rows.length > 0 ? ["", table(rows, term)] : [])]
+        .filter((line) => line !== null)
+        .join("\n");
+    },
+  },
+  down: {
+    op: down,
+    readsConfig: true,
+    examples: [
+      ["viv down", "waits until running tasks have ended"],
+      ["viv down --now", "gives running tasks back"],
+    ],
+    view: ({ color }) => ({
+      event: (event: Stamped<DownEvent>) => {
+        switch (event.kind) {
+          case "none":
+            return `no viv up runs on ${plain(event.run)}; start it: viv up`;
+          case "asked":
+            return `asked viv up (pid ${event.pid}) to stop${event.now ? " at once" : ""}`;
+          case "waits":
+            if (event.working.length === 0) return null;
+            return color.dim(
+              `waits for ${plain(event.working.join("; "))}${event.now ? "" : "; at once: viv down --now"}`,
+            );
+          case "gone":
+            return `${color.green("stopped")} (pid ${event.pid} is gone)`;
+        }
+      },
+    }),
+  },
+} satisfies Record<string, Command>;
+
+function headOf(output: PsOutput, term: Term, now: number): string {
+  const { color } = term;
+  const { running, pid, host, since, address, note, run_dir } = output;
+  const more = note === "" ? "" : `\n${color.yellow(plain(note))}`;
+  if (!running) {
+    const left = output.parts.length > 0 ? "; these of it still run" : "";
+    return `no viv up runs on ${plain(run_dir)}${left}; start it: ${color.cyan("viv up")}${more}`;
+  }
+  const time = since === null ? "" : `, for ${formatDuration(now - Date.parse(since))}`;
+  const at = address === null ? "" : `\n${color.cyan(address)}`;
+  return `viv up ${painted(output.state, term)}, pid ${pid} on ${host}${time}\n${color.dim(plain(run_dir))}${at}${more}`;
+}
+
+function painted(state: string, { color }: Term): string {
+  if (state === "working" || state === "idle") return color.green(state);
+  if (state === "parked") return color.red(state);
+  const isDoubtful = ["starting", "paused", "resting", "stopping", LEFT_OVER].includes(state);
+  return isDoubtful ? color.yellow(state) : state;
+}

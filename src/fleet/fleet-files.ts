@@ -1,0 +1,83 @@
+import { join } from "node:path";
+import type { ProcessIdentity } from "../base/clock.ts";
+import { parseRecord } from "../base/json.ts";
+import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
+import { guard } from "../platform/files/beneath.ts";
+import { acquireFolder } from "../platform/files/file-lock.ts";
+import { RotatingLog } from "../platform/files/rotating-log.ts";
+import { explained, readSmall } from "../platform/files/state-files.ts";
+import type { PartKind } from "./parts.ts";
+
+export type PartStateName =
+  | "starting"
+  | "working"
+  | "idle"
+  | "paused"
+  | "resting"
+  | "parked"
+  | "stopping"
+  | "stopped";
+
+/** A part in `state.json`. */
+export interface PartState {
+  name: string;
+  kind: PartKind;
+  state: PartStateName;
+  /** Null when it has no process of its own, as a clock. */
+  process: ProcessIdentity | null;
+  /** Time of the last change of `state`. */
+  since: string;
+  restarts: number;
+  /** For people: its work at this moment. */
+  doing: string;
+  /** For people: what is wrong. */
+  note: string;
+}
+
+/** `state.json`. */
+export interface FleetState extends ProcessIdentity {
+  state: "starting" | "working" | "stopping" | "stopped";
+  since: string;
+  run: string;
+  /** The viv.toml that counts, if there is one. */
+  config: string | null;
+  /** What is wrong with the last edit of it. */
+  note: string;
+  parts: PartState[];
+}
+
+const MAX_BYTES = 4 * 1024 * 1024;
+const LOG_BYTES = 5 * 1024 * 1024;
+
+export type FleetFiles = ReturnType<typeof fleetFilesIn>;
+
+/** `.viv/up/fleet/` of a run: written by its supervisor, read by `viv ps`, `viv down` and the next one. */
+export function fleetFilesIn(run: string) {
+  const folder = join(run, ".viv/up/fleet");
+  const at = (name: string) => join(folder, name);
+  return {
+    folder,
+    /** Locks the run's fleet until this process ends; null when another process has it. */
+    take: () => {
+      guard(run, "strict"); // handlers write there, too
+      return acquireFolder(folder);
+    },
+    read: (): FleetState | null => {
+      const found = parseRecord(readSmall(at("state.json"), MAX_BYTES));
+      const texts = [found?.host, found?.boot, found?.started, found?.state];
+      const isOne = typeof found?.pid === "number" && texts.every((one) => typeof one === "string");
+      return isOne && Array.isArray(found.parts) ? (found as unknown as FleetState) : null;
+    },
+    /** Whole or not at all. */
+    write: (state: FleetState): void =>
+      explained(folder, () => {
+        const temporary = at(".state.new"); // one process has the folder
+        replaceFileUnsynced(at("state.json"), `${JSON.stringify(state)}\n`, { temporary });
+      }),
+    /** The supervisor's own events. */
+    openLog: () => new RotatingLog(at("up.log"), LOG_BYTES),
+    logPath: at("up.log"),
+    startLogPath: at("start.log"),
+    logOf: (part: string) => at(`${part}.log`),
+  };
+}

@@ -1,0 +1,153 @@
+import { parseRecord } from "../base/json.ts";
+import { counted } from "../base/text.ts";
+import type { PartStateName } from "./fleet-files.ts";
+import type { PartKind } from "./parts.ts";
+
+/** An event that a part wrote on one line. */
+export type PartEvent = Record<string, unknown> & { kind: string };
+
+export function eventIn(line: string): PartEvent | null {
+  const event = parseRecord(line);
+  return typeof event?.kind === "string" ? (event as PartEvent) : null;
+}
+
+type Heard = Extract<PartStateName, "working" | "idle" | "paused">;
+
+/** What is known of a part from its events, since it was started. */
+export interface PartNews {
+  /** While nothing is at hand. */
+  resting: Heard;
+  /** Tasks, ticks or dances at hand, by name, in words. */
+  atHand: ReadonlyMap<string, string>;
+  /** What it does when nothing is at hand. */
+  base: string;
+  note: string;
+}
+
+export const NO_NEWS: PartNews = { resting: "idle", atHand: new Map(), base: "", note: "" };
+
+/** The news after an event. An event of an unknown kind only says that the part is there. */
+export function afterEvent(news: PartNews, kind: PartKind, event: PartEvent): PartNews {
+  return READERS[kind]?.(news, event) ?? news;
+}
+
+export function heardState({ atHand, resting }: PartNews): Heard {
+  return atHand.size > 0 ? "working" : resting;
+}
+
+export function doingOf({ atHand, base }: PartNews): string {
+  const all = [...atHand.values()];
+  if (all.length === 0) return base;
+  const more = all.length > MOST_NAMED ? [`${all.length - MOST_NAMED} more`] : [];
+  return [...all.slice(0, MOST_NAMED), ...more].join(", ");
+}
+
+const MOST_NAMED = 3;
+
+type Reader = (news: PartNews, event: PartEvent) => PartNews;
+
+const READERS: Partial<Record<PartKind, Reader>> = {
+  worker: (news, event) => {
+    switch (event.kind) {
+      case "started":
+        return { ...news, base: typesIn(event.types) };
+      case "claimed": {
+        const again = Number(event.attempt) > 1 ? `, attempt ${event.attempt}` : "";
+        return withOne(news, text(event.id), `${text(event.id)} (${text(event.type)}${again})`);
+      }
+      case "ended":
+        return withoutOne(news, text(event.id));
+      case "held": {
+        const note = Array.isArray(event.reasons) ? event.reasons.map(String).join("; ") : "";
+        return { ...news, resting: note === "" ? "idle" : "paused", note };
+      }
+      case "trouble":
+        return { ...news, note: text(event.message) };
+      case "reloaded":
+        return { ...news, note: "" };
+      default:
+        return news;
+    }
+  },
+  merge: (news, event) => {
+    if (event.kind === "landing")
+      return { ...news, base: `${text(event.id)} ${text(event.landing)}` };
+    if (event.kind === "trouble") return { ...news, note: text(event.message) };
+    return { ...news, base: news.base || "lands what is done" };
+  },
+  crew: (news, event) => {
+    switch (event.kind) {
+      case "up":
+        return { ...news, base: countOf(event.members, "member") };
+      case "runs":
+        return withOne(news, text(event.name), text(event.name));
+      case "ran":
+        return withoutOne(news, text(event.name));
+      case "trouble":
+        return { ...news, note: `${text(event.name)}: ${text(event.message)}` };
+      default:
+        return news;
+    }
+  },
+  agents: (news, event) => {
+    if (event.kind === "up") return { ...news, base: countOf(event.agents, "agent") };
+    if (event.kind === "parked") {
+      return { ...news, note: `${text(event.name)} is parked: ${text(event.note)}` };
+    }
+    return news;
+  },
+  warden: (news, event) => {
+    switch (event.kind) {
+      case "up":
+        return { ...news, base: counted(Number(event.pool) || 0, "dog") };
+      case "begins":
+      case "resumes":
+        return withOne(news, text(event.dog), `${text(event.dog)} asks ${text(event.target)}`);
+      case "verdict":
+      case "released":
+        return withoutOne(news, text(event.dog));
+      case "trouble":
+        return { ...news, note: text(event.what ?? event.message) };
+      default:
+        return news;
+    }
+  },
+  server: (news, event) => {
+    if (typeof event.address === "string") {
+      return { ...news, resting: "working", base: event.address };
+    }
+    return event.kind === "trouble" ? { ...news, note: text(event.message) } : news;
+  },
+  reaper: told,
+  schedules: told,
+  notifications: told,
+};
+
+/** Of a clock: what it does next, and what went wrong. */
+function told(news: PartNews, event: PartEvent): PartNews {
+  const { kind, doing } = event;
+  const note = kind === "trouble" ? text(event.message) : kind === "well" ? "" : news.note;
+  return { ...news, note, base: typeof doing === "string" ? doing : news.base };
+}
+
+function withOne(news: PartNews, name: string, words: string): PartNews {
+  return { ...news, atHand: new Map(news.atHand).set(name, words) };
+}
+
+function withoutOne(news: PartNews, name: string): PartNews {
+  const atHand = new Map(news.atHand);
+  atHand.delete(name);
+  return { ...news, atHand };
+}
+
+function typesIn(types: unknown): string {
+  return Array.isArray(types) ? `waits for ${types.join(", ")}` : "waits for any task";
+}
+
+function countOf(list: unknown, noun: string): string {
+  return counted(Array.isArray(list) ? list.length : 0, noun);
+}
+
+function text(value: unknown): string {
+  return typeof value === "string" ? value : value === undefined ? "" : String(value);
+}

@@ -1,0 +1,50 @@
+import { closeSync, constants, fstatSync, readSync } from "node:fs";
+import { errno } from "../../base/errno.ts";
+import { openSync } from "../../platform/files/beneath.ts";
+
+/** A part of a file. */
+export interface Excerpt {
+  text: string;
+  /** Of the whole file. */
+  bytes: number;
+  isCut: boolean;
+}
+
+/**
+ * The beginning or the end of a plain file; null when there is none. It is cut between two words: half
+ * a secret would not be recognised as one.
+ */
+export function readExcerpt(path: string, from: "start" | "end", most: number): Excerpt | null {
+  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
+  let fd: number;
+  try {
+    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+  } catch (error) {
+    // A link, a socket: a handler may leave anything there, and it is not published.
+    if (["ENOENT", "ELOOP", "EMLINK", "ENXIO", "ENAMETOOLONG"].includes(errno(error) ?? ""))
+      return null;
+    throw error;
+  }
+  try {
+    const stats = fstatSync(fd);
+    if (!stats.isFile()) return null;
+    const buffer = Buffer.alloc(Math.min(most, stats.size));
+    const length = readSync(
+      fd,
+      buffer,
+      0,
+      buffer.length,
+      from === "start" ? 0 : stats.size - buffer.length,
+    );
+    const isCut = stats.size > most;
+    const text = buffer.toString("utf8", 0, length);
+    return { text: isCut ? betweenWords(text, from) : text, bytes: stats.size, isCut };
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** A text of one word is left out. */
+export function betweenWords(text: string, from: "start" | "end"): string {
+  return from === "start" ? text.replace(/\S*$/, "") : text.replace(/^\S*\s?/, "");
+}

@@ -1,0 +1,82 @@
+import { readdirSync } from "node:fs";
+import { homedir, hostname, userInfo } from "node:os";
+import { basename } from "node:path";
+import type { Env } from "../../operation/operation.ts";
+import type { Private } from "./redact.ts";
+
+/** Names that say nothing about a person or a machine. */
+const COMMON = new Set(
+  "root user admin node runner ubuntu debian localhost vagrant test build host worker app home".split(
+    " ",
+  ),
+);
+/** Folders that every system has, and where no one keeps things of their own. */
+const SYSTEM = new Set("usr bin sbin lib lib32 lib64 libx32 dev proc sys etc boot".split(" "));
+/** Of other systems: a text may come from one. */
+const USUAL =
+  "home root Users tmp var private opt mnt media srv run Volumes data work workspace".split(" ");
+
+/** What a text of this machine may say about it and about its user. */
+export function privateHere(
+  env: Env,
+  places: {
+    run: string;
+    cwd: string;
+    workspaces: string;
+    repositories: readonly string[];
+    runWords: string;
+  },
+): Private {
+  const { run, cwd, workspaces, repositories, runWords } = places;
+  const home = env.HOME ?? homedir();
+  const folders = [
+    ...repositories.map((path) => [path, "."] as const),
+    [cwd, "."] as const,
+    [workspaces, "WORKSPACES"] as const,
+    [run, "RUN"] as const,
+    [home, "~"] as const,
+  ].filter(([path]) => path.startsWith("/") && path !== "/");
+  const host = hostname();
+  const hosts = [host, host.split(".")[0] ?? "", host.replace(/[^A-Za-z0-9-]/g, "-")];
+  const users = [env.USER, env.LOGNAME, userName(), basename(home)];
+  const authors = [env.GIT_AUTHOR_NAME, env.GIT_COMMITTER_NAME];
+  const told = (name: string | undefined): name is string =>
+    name !== undefined && name.length >= 2 && !COMMON.has(name.toLowerCase());
+  return {
+    folders,
+    roots: [...new Set([...USUAL, ...topFolders()])],
+    names: [
+      ...hosts.filter(told).map((name) => [name, "host"] as const),
+      ...[...users, ...authors].filter(told).map((name) => [name, "user"] as const),
+    ],
+    secrets: Object.entries(env).flatMap(([name, value = ""]) =>
+      /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE/i.test(name) && isSecret(value) ? [value] : [],
+    ),
+    dropped: [runWords],
+  };
+}
+
+/** A path (SSH_AUTH_SOCK, a file with a key) or a word is not one. */
+function isSecret(value: string): boolean {
+  return (
+    value.length >= 8 && !value.startsWith("/") && /[\d_=+/-]|[A-Z].*[a-z]|[a-z].*[A-Z]/.test(value)
+  );
+}
+
+function topFolders(): string[] {
+  try {
+    return readdirSync("/").filter(
+      (name) => /^[\w.-]+$/.test(name) && !SYSTEM.has(name) && !name.startsWith("."),
+    );
+  } catch {
+    return []; // the usual ones are known
+  }
+}
+
+function userName(): string | undefined {
+  try {
+    return userInfo().username;
+  } catch {
+    return undefined; // a user id without a name
+  }
+}

@@ -1,0 +1,19 @@
+import { setImmediate } from "node:timers/promises";
+
+/** So long a slice blocks the event loop: a server has other requests, and a page sixty frames. */
+const SLICE_MS = 8;
+
+/** Long work in slices: `rest()` after each step lets others run once a slice is over. */
+export class Slices {
+  #end = performance.now() + SLICE_MS;
+
+  /** Undefined while there is time: awaiting nothing is cheaper than a promise for each step. */
+  rest(): Promise<void> | undefined {
+    return performance.now() < this.#end ? undefined : this.#pause();
+  }
+
+  async #pause(): Promise<void> {
+    await setImmediate();
+    this.#end = performance.now() + SLICE_MS;
+  }
+}

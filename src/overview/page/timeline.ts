@@ -1,0 +1,117 @@
+import * as z from "zod/mini";
+import { isVivError } from "../../base/errors.ts";
+import { parseSince } from "../../base/since.ts";
+import { accountsInUse } from "../../engines/accounts/accounts.ts";
+import { text } from "../../operation/fields.ts";
+import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { SINCE } from "../model-operations.ts";
+import { reportPort } from "../report/report-port.ts";
+import { runIndexPort } from "./index-port.ts";
+import { Buckets, Lanes } from "./lanes.ts";
+import { Slices } from "./slices.ts";
+
+const nullable = z.nullable(z.string());
+const span = z.object({
+  task: z.string(),
+  from: z.string(),
+  to: nullable,
+  outcome: nullable,
+  attempt: z.number(),
+  count: z.number(),
+});
+
+const DEFAULT_PERIOD = "12h";
+
+export const timeline = defineRunOperation({
+  name: "timeline",
+  summary: "attempts by worker and crew member, ends per time, kills, closed accounts",
+  access: "read",
+  input: z.strictObject({ since: text(`${SINCE} (default: ${DEFAULT_PERIOD})`) }),
+  output: z.object({
+    since: z.string(),
+    until: z.string(),
+    lanes: z.array(
+      z.object({ name: z.string(), kind: z.enum(["worker", "crew"]), spans: z.array(span) }),
+    ),
+    buckets: z.array(
+      z.object({
+        at: z.string(),
+        ...{ proven: z.number(), done: z.number(), failed: z.number(), other: z.number() },
+      }),
+    ),
+    kills: z.array(
+      z.object({ name: z.string(), at: z.string(), warrant: z.string(), why: z.string() }),
+    ),
+    /** `to` null: until a person opens it. */
+    closed: z.array(z.object({ account: z.string(), from: z.string(), to: nullable })),
+  }),
+  async run(context, { since: wanted = DEFAULT_PERIOD }) {
+    const now = context.now();
+    const since = parseSince(wanted, now);
+    const index = await context.use(runIndexPort);
+    await index.complete();
+    await index.settled();
+    const start = Date.parse(since);
+    const lanes = new Lanes(start, now);
+    const buckets = new Buckets(start, now);
+    const slices = new Slices();
+    for (const one of index.facts.spans.since(start, now)) {
+      lanes.add(one);
+      if (one.to === null || one.to >= start) buckets.add(one);
+      await slices.rest();
+    }
+    const workers = lanes.list().map((lane) => ({ ...lane, kind: "worker" as const }));
+    return {
+      since,
+      until: new Date(now).toISOString(),
+      lanes: [...workers, ...(await crewLanes(context, since))],
+      buckets: buckets.list(),
+      kills: await killsSince(context, since),
+      closed: await closedNow(context),
+    };
+  },
+});
+
+type CrewLane = { name: string; kind: "crew"; spans: z.output<typeof span>[] };
+
+async function crewLanes(context: RunContext, since: string): Promise<CrewLane[]> {
+  const port = await context.use(reportPort);
+  const facts = await unlessRefused(() => port.crew(context, since));
+  const lanes = new Map<string, CrewLane>();
+  for (const { name } of facts?.members ?? []) lanes.set(name, { name, kind: "crew", spans: [] });
+  for (const { name, from, to, outcome } of facts?.runs ?? []) {
+    const lane = lanes.get(name) ?? { name, kind: "crew" as const, spans: [] };
+    lanes.set(name, lane);
+    const time = (at: number) => new Date(at).toISOString();
+    lane.spans.push({ task: "", from: time(from), to: time(to), outcome, attempt: 1, count: 1 });
+  }
+  return [...lanes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+async function killsSince(context: RunContext, since: string) {
+  const port = await context.use(reportPort);
+  const facts = await unlessRefused(() => port.warden(context, since));
+  return (facts?.kills ?? []).map(({ target, at, warrant, why }) => ({
+    ...{ name: target, at, warrant, why },
+  }));
+}
+
+/** Only those that are closed now: an account's file has no history. */
+async function closedNow(context: RunContext) {
+  const { all } = await accountsInUse(context);
+  return all.flatMap((account) =>
+    account.state === "open"
+      ? []
+      : [{ account: account.account, from: account.since, to: account.until }],
+  );
+}
+
+/** A crew or a warden that cannot be read here must not hide the workers. */
+async function unlessRefused<T>(read: () => Promise<T>): Promise<T | null> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isVivError(error)) return null;
+    throw error;
+  }
+}

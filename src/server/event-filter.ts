@@ -1,0 +1,46 @@
+import type { Entry } from "../ledger/line.ts";
+
+/** Which events a stream gets; a filter that is missing lets everything through. */
+export interface EventFilter {
+  room?: ReadonlySet<string>;
+  event?: ReadonlySet<string>;
+  task?: ReadonlySet<string>;
+  agent?: ReadonlySet<string>;
+  type?: ReadonlySet<string>;
+}
+
+const KEYS = ["room", "event", "task", "agent", "type"] as const;
+
+/** `room=queue,crew&task=t.1&task=t.2` */
+export function filterFrom(query: URLSearchParams): EventFilter {
+  const filter: EventFilter = {};
+  for (const key of KEYS) {
+    const values = query.getAll(key).flatMap((text) => text.split(","));
+    const given = values.map((value) => value.trim()).filter(Boolean);
+    if (given.length > 0) filter[key] = new Set(given);
+  }
+  return filter;
+}
+
+const has = (wanted: ReadonlySet<string> | undefined, value: unknown) =>
+  wanted === undefined || (typeof value === "string" && wanted.has(value));
+
+/** `type`: of the line's task, which few lines name themselves. */
+export function wantsLine(filter: EventFilter, line: Entry, type: string | null): boolean {
+  return (
+    has(filter.room, line.room) &&
+    has(filter.event, line.event) &&
+    has(filter.task, line.task) &&
+    has(filter.agent, line.agent) &&
+    has(filter.type, line.type ?? type)
+  );
+}
+
+/** A move is not in the ledger: its event and room are not asked for. */
+export function wantsMove(
+  filter: EventFilter,
+  move: { id: string; worker?: string },
+  type: string | null,
+): boolean {
+  return has(filter.task, move.id) && has(filter.agent, move.worker) && has(filter.type, type);
+}

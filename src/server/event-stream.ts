@@ -1,0 +1,82 @@
+import type { ServerResponse } from "node:http";
+import { setImmediate as turn } from "node:timers/promises";
+import type { EventFilter } from "./event-filter.ts";
+import { drained } from "./requests.ts";
+
+/** Events that come while it catches up. */
+const MOST_WAITING = 10_000;
+
+/** One client of /events. While it catches up with the past, what happens now waits. */
+export class EventStream {
+  readonly filter: EventFilter;
+  readonly #response: ServerResponse;
+  #waiting: string[] | null = [];
+  readonly #unreadBytes: number;
+  #sent = 0;
+
+  /** A reader that is more than `unreadBytes` behind is closed, and goes on from its last event. */
+  constructor(
+    response: ServerResponse,
+    headers: Record<string, string>,
+    filter: EventFilter,
+    unreadBytes: number,
+  ) {
+    this.#unreadBytes = unreadBytes;
+    this.filter = filter;
+    this.#response = response;
+    response.writeHead(200, {
+      ...headers,
+      "content-type": "text/event-stream; charset=utf-8",
+      connection: "close",
+      // For proxies that would wait for more.
+      "x-accel-buffering": "no",
+    });
+    response.socket?.setNoDelay(true);
+    response.write("retry: 1000\n\n");
+  }
+
+  /** JSON has no line breaks, and an id of ours none either. */
+  static text(event: string, data: unknown, id?: string): string {
+    return `${id === undefined ? "" : `id: ${id}\n`}event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
+  }
+
+  /** Before what waits. */
+  sendNow(event: string, data: unknown, id?: string): void {
+    this.#write(EventStream.text(event, data, id));
+  }
+
+  send(text: string): void {
+    if (this.#waiting === null) this.#write(text);
+    else if (this.#waiting.length < MOST_WAITING) this.#waiting.push(text);
+    else this.end();
+  }
+
+  /** False when the client is gone. Waits while it reads. */
+  async keepsUp(): Promise<boolean> {
+    await drained(this.#response);
+    if (++this.#sent % 200 === 0) await turn();
+    return !this.#response.destroyed;
+  }
+
+  goLive(): void {
+    const waiting = this.#waiting ?? [];
+    this.#waiting = null;
+    for (const text of waiting) this.#write(text);
+  }
+
+  /** An id without data is remembered by the client and not shown. */
+  beat(position: string | undefined): void {
+    if (this.#waiting === null)
+      this.#write(position === undefined ? ":\n\n" : `id: ${position}\n\n`);
+  }
+
+  #write(text: string): void {
+    if (this.#response.destroyed || this.#response.writableEnded) return;
+    if (this.#response.writableLength > this.#unreadBytes) this.#response.destroy();
+    else this.#response.write(text);
+  }
+
+  end(): void {
+    this.#response.end();
+  }
+}

@@ -1,0 +1,131 @@
+import { resolve } from "node:path";
+import * as z from "zod/mini";
+import { VivError } from "../base/errors.ts";
+import { events, flag, text } from "../operation/fields.ts";
+import {
+  type Context,
+  defineOperation,
+  defineStream,
+  runPlacePort,
+  serve as served,
+} from "../operation/operation.ts";
+import { type ServerSettings, serverSection } from "./config.ts";
+import { secretsIn } from "./secrets.ts";
+import { readServer, removeServer, writeServer } from "./server-file.ts";
+import { serverPort } from "./server-host.ts";
+
+/** What `viv serve` reports, one JSON object per line. */
+export type ServeEvent =
+  | { kind: "up"; pid: number; address: string; run: string }
+  | { kind: "trouble"; message: string }
+  | { kind: "stopping" }
+  | { kind: "finished" };
+
+const port = z.optional(
+  z
+    .int()
+    .check(z.gte(0), z.lte(65_535))
+    .check(z.describe("port of the server; 0: any free one (default: [server], else 4747)")),
+);
+
+export const serve = defineStream({
+  name: "serve",
+  summary: "answer HTTP for a run: the page, the operations, events, metrics",
+  input: z.strictObject({
+    port,
+    bind: text("address to listen on (default: [server], else 127.0.0.1)"),
+  }),
+  event: events<ServeEvent>(),
+  output: z.object({}),
+  stream: (context, given) =>
+    served<ServeEvent, Record<string, never>>(context, async (emit) => {
+      const host = await context.use(serverPort);
+      const place = await context.use(runPlacePort);
+      const path = resolve(context.here.cwd, place.path);
+      const config = place.config ?? context.here.config;
+      const settings = { ...settingsOf(config), ...givenOf(given) };
+      const { startServer } = await import("./server.ts");
+      const warn = (message: string) => emit({ kind: "trouble", message });
+      let stop = () => {};
+      const stopped = new Promise<void>((done) => {
+        stop = done;
+      });
+      return {
+        async run() {
+          const run = { path, config, onDependencyFailed: place.onDependencyFailed };
+          const server = await startServer({ host, run, settings, warn });
+          try {
+            noted(warn, () => writeServer(path, host.machine, server.address));
+            emit({ kind: "up", pid: process.pid, address: server.address, run: path });
+            await stopped;
+            emit({ kind: "stopping" });
+          } finally {
+            noted(warn, () => removeServer(path, host.machine));
+            await server.stop();
+          }
+          emit({ kind: "finished" });
+          return {};
+        },
+        stop: () => stop(),
+      };
+    }),
+});
+
+/** Other commands then do not find the server; it serves all the same. */
+function noted(warn: (sentence: string) => void, act: () => void): void {
+  try {
+    act();
+  } catch (error) {
+    warn(`.viv/server.json could not be written: ${(error as Error).message}`);
+  }
+}
+
+function settingsOf(config: Context["here"]["config"]): ServerSettings {
+  const none: ServerSettings = {
+    port: 4747,
+    bind: "127.0.0.1",
+    insecure: false,
+    hosts: [],
+    origins: [],
+  };
+  return config?.section(serverSection) ?? none;
+}
+
+function givenOf({ port, bind }: { port?: number; bind?: string }): Partial<ServerSettings> {
+  return { ...(port !== undefined && { port }), ...(bind !== undefined && { bind }) };
+}
+
+export const token = defineOperation({
+  name: "token",
+  summary: "the token for changes over HTTP; a login link for a browser",
+  input: z.strictObject({
+    link: flag("a link that logs a browser in, once"),
+    renew: flag("replace the token; ends all sessions"),
+  }),
+  output: z.object({
+    token: z.optional(z.string()),
+    /** Works once. */
+    link: z.optional(z.string()),
+    renewed: z.boolean(),
+  }),
+  async run(context, { link, renew }) {
+    if (link && renew) throw new VivError("USAGE", "choose one of --link and --renew.");
+    const { state, machine } = await context.use(serverPort);
+    const secrets = secretsIn(state);
+    if (renew) return { token: secrets.renew(), renewed: true };
+    if (!link) return { token: secrets.token(), renewed: false };
+    const address = await serverAddress(context, machine);
+    return { link: `${address}/login?code=${secrets.newCode(context.now())}`, renewed: false };
+  },
+});
+
+/** Of the server of the run that is meant here. */
+async function serverAddress(
+  context: Context,
+  machine: Parameters<typeof readServer>[1],
+): Promise<string> {
+  const { path } = await context.use(runPlacePort);
+  const found = readServer(resolve(context.here.cwd, path), machine);
+  if (found !== null) return found.address;
+  throw new VivError("TARGET_NOT_FOUND", `no server runs for ${path}; start one with: viv serve`);
+}

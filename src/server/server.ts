@@ -1,0 +1,184 @@
+import { readFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import type { AddressInfo, Socket } from "node:net";
+import { resolve } from "node:path";
+import { getRequestListener } from "@hono/node-server";
+import { messageOf, VivError } from "../base/errors.ts";
+import { followLedgers } from "../ledger/follow.ts";
+import type { Store } from "../queue/store.ts";
+import { isLoopback, type ServerSettings } from "./config.ts";
+import { EventHub, type FollowLedgers } from "./event-hub.ts";
+import { gatekeeperFor } from "./gatekeeper.ts";
+import { KeptRun } from "./kept-run.ts";
+import { LIMITS, type Limits } from "./limits.ts";
+import { secretsIn } from "./secrets.ts";
+import type { ServedRun, ServerHost } from "./server-host.ts";
+import { HEADERS, webApp } from "./web-app.ts";
+
+export interface ServerOptions {
+  host: ServerHost;
+  run: ServedRun;
+  settings: ServerSettings;
+  limits?: Partial<Limits>;
+  /** A sentence that a person should read. */
+  warn(sentence: string): void;
+}
+
+export interface RunningServer {
+  /** `http://127.0.0.1:4747` */
+  address: string;
+  port: number;
+  /** Ends streams, waits for requests under way, closes the run. */
+  stop(): Promise<void>;
+}
+
+/** Resolves when the server answers; rejects when the run or the port cannot be used. */
+export async function startServer({
+  host,
+  run: served,
+  settings,
+  warn,
+  limits: given = {},
+}: ServerOptions): Promise<RunningServer> {
+  const { bind, hosts, origins } = settings;
+  const limits = { ...LIMITS, ...given };
+  if (!isLoopback(bind) && settings.tls === undefined && !settings.insecure) {
+    const needs = "it needs tls_cert and tls_key in [server], or insecure = true";
+    throw new VivError("USAGE", `${bind} is not only for this machine; ${needs}.`);
+  }
+  const tls = settings.tls && readTls(settings.tls, served.config?.folder ?? ".");
+  const run = new KeptRun(host, served, warn);
+  const stopping = new AbortController();
+  const now = host.machine.clock.now;
+  let port = settings.port;
+  try {
+    await run.store();
+    const request = { signal: stopping.signal, input: NO_INPUT };
+    const read = {
+      store: () => run.store(),
+      followIn: async (store: Store): Promise<FollowLedgers> => {
+        const sources = await host.invoke(run.run, store, request, host.ledgers);
+        return (options) => {
+          if (!/^(start|end)$|^(.*,)?run([/,].*)?$/.test(options.from ?? "end")) {
+            throw new VivError("INVALID", "this is no position of a run.");
+          }
+          return followLedgers(sources, options);
+        };
+      },
+    };
+    const hub = new EventHub({ ...read, now, warn, unreadBytes: limits.unreadBytes });
+    const metrics = {
+      ...{ ...read, version: host.version, streams: () => hub.size },
+      gates: (store: Store) => host.invoke(run.run, store, request, host.gates),
+    };
+    const place = { bind, isTls: tls !== undefined, hosts, origins, port: () => port };
+    const app = webApp({
+      ...{ host, run, hub, metrics, limits, stopping: stopping.signal, headers: HEADERS },
+      gatekeeper: gatekeeperFor(place, secretsIn(host.state), now),
+      onBug: (error) =>
+        warn(error instanceof Error ? (error.stack ?? error.message) : String(error)),
+    });
+    const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+    const options = optionsFor(limits);
+    const server = limited(
+      tls ? createTlsServer({ ...tls, ...options }, listener) : createServer(options, listener),
+      limits,
+    );
+    const close = closer(server);
+    port = await listen(server, settings);
+    return {
+      address: addressOf(settings, port),
+      port,
+      stop: async () => {
+        stopping.abort();
+        hub.close();
+        await close();
+        await run.close();
+      },
+    };
+  } catch (error) {
+    await run.close().catch(() => {}); // the error that came first counts
+    throw error;
+  }
+}
+
+const NO_INPUT = async function* (): AsyncGenerator<never> {};
+
+function optionsFor(limits: Limits) {
+  return {
+    ...{ maxHeaderSize: limits.headerBytes, headersTimeout: limits.headersMs },
+    ...{ requestTimeout: limits.requestMs, keepAliveTimeout: limits.keepAliveMs },
+    connectionsCheckingInterval: limits.checkMs,
+  };
+}
+
+function limited(server: Server, limits: Limits): Server {
+  server.maxConnections = limits.connections;
+  server.timeout = limits.idleMs;
+  server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
+    const status =
+      error.code === "HPE_HEADER_OVERFLOW"
+        ? "431 Request Header Fields Too Large"
+        : "400 Bad Request";
+    socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+  });
+  return server;
+}
+
+function listen(server: Server, { port, bind }: ServerSettings): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once("error", (error: NodeJS.ErrnoException) => {
+      const message: Partial<Record<string, string>> = {
+        EADDRINUSE: `port ${port} is taken, perhaps by another viv serve; choose another with --port, or 0 for any free one.`,
+        EACCES: `port ${port} may not be used by you; choose one above 1023 with --port.`,
+        EADDRNOTAVAIL: `${bind} is no address of this machine; see bind in [server] of viv.toml.`,
+      };
+      const text =
+        message[error.code ?? ""] ?? `the server cannot listen on ${bind}: ${error.message}`;
+      reject(new VivError("UNSUPPORTED", text, { port, bind }, { cause: error }));
+    });
+    server.listen(port, bind, () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+/** Counts requests under way: connections without one may be closed at any time. */
+function closer(server: Server): () => Promise<void> {
+  let underway = 0;
+  server.on("request", (_, response) => {
+    underway++;
+    response.once("close", () => {
+      underway--;
+      if (!server.listening && underway === 0) server.closeAllConnections();
+    });
+  });
+  return async () => {
+    const end = new Promise<void>((resolve) => server.close(() => resolve()));
+    if (underway === 0) server.closeAllConnections();
+    const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+    await end;
+    clearTimeout(late);
+  };
+}
+
+const DRAIN_MS = 3_000;
+
+function readTls({ cert, key }: NonNullable<ServerSettings["tls"]>, folder: string) {
+  const read = (path: string) => {
+    try {
+      return readFileSync(resolve(folder, path));
+    } catch (cause) {
+      const message = `${path} of [server] cannot be read: ${messageOf(cause)}`;
+      throw new VivError("INVALID", message, {}, { cause });
+    }
+  };
+  return { cert: read(cert), key: read(key) };
+}
+
+/** By which a browser on this machine reaches it; others by a name of `hosts`. */
+function addressOf({ bind, tls, hosts }: ServerSettings, port: number): string {
+  const isAny = bind === "0.0.0.0" || bind === "::";
+  const name = isAny ? (hosts[0] ?? "127.0.0.1") : bind.includes(":") ? `[${bind}]` : bind;
+  return `${tls ? "https" : "http"}://${name}:${port}`;
+}

@@ -1,0 +1,352 @@
+import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { CATALOG } from "../../src/app/catalog.ts";
+import { NOT_OVER_HTTP } from "../../src/app/http-operations.ts";
+import { VivError } from "../../src/base/errors.ts";
+import { openRun } from "../../src/main.ts";
+import { until } from "../support/deadline.ts";
+import { rawAsk, type Served, serveRun } from "./support.ts";
+
+const errorIn = async (response: Response) => ({
+  status: response.status,
+  ...((await response.json()) as { error: { code: string; message: string } }).error,
+});
+
+interface Api {
+  openapi: string;
+  paths: Record<
+    string,
+    { get?: { parameters: { name: string; required: boolean }[] }; post?: object }
+  >;
+}
+
+describe("the operations", () => {
+  it("are those of the catalogue, or are left out for a reason", async () => {
+    const served = await serveRun();
+    const { paths, openapi } = await served.json<Api>("/openapi.json");
+    expect(openapi).toBe("3.1.0");
+    for (const { name } of CATALOG.commands) {
+      const path = `/api/${name.replaceAll(" ", "/")}`;
+      if (Object.hasOwn(NOT_OVER_HTTP, name)) {
+        expect(paths[path], name).toBeUndefined();
+        const refused = await errorIn(await served.ask(path));
+        expect(refused, name).toMatchObject({
+          status: 404,
+          message: expect.stringContaining("not offered"),
+        });
+      } else expect(paths[path]?.post, name).toBeDefined();
+    }
+    const known = new Set(CATALOG.commands.map(({ name }) => name));
+    expect(Object.keys(NOT_OVER_HTTP).filter((name) => !known.has(name))).toEqual([]);
+    const page = await (await served.ask("/docs")).text();
+    for (const path of Object.keys(paths).filter(
+      (one) => one.startsWith("/api/") && !/session|artifacts/.test(one),
+    )) {
+      expect(page).toContain(path);
+    }
+    expect(page).not.toMatch(/<script|style=|onclick/);
+  });
+
+  it("that change nothing answer GET without a token, all of them", async () => {
+    const served = await serveRun();
+    await served.post("/api/enqueue", { type: "t", id: "a" });
+    const { paths } = await served.json<Api>("/openapi.json");
+    const given: Record<string, string> = {
+      id: "a",
+      from: "gh",
+      repo: "a/b",
+      agent: "ada",
+      slug: "s",
+      config: "agents.toml",
+      dry_run: "true",
+    };
+    const reads = Object.entries(paths).filter(
+      ([path, { get, post }]) => get && post && path.startsWith("/api/"),
+    );
+    expect(reads.length).toBeGreaterThan(30);
+    for (const [path, { get }] of reads) {
+      const needed = (get?.parameters ?? []).filter(
+        ({ name, required }) => required || (name === "dry_run" && path === "/api/import"),
+      );
+      const query = new URLSearchParams(
+        Object.fromEntries(needed.map(({ name }) => [name, given[name] ?? "x"])),
+      );
+      const stop = new AbortController();
+      const response = await served.ask(`${path}?${query}`, { signal: stop.signal });
+      if (path === "/api/watch") {
+        expect(response.status).toBe(200);
+        stop.abort(); // it goes on until then
+        continue;
+      }
+      const text = await response.text();
+      // There is no crew, board or such thing here: then it says so.
+      expect([200, 400, 404, 409, 503], `${path}: ${text}`).toContain(response.status);
+      expect(text, path).not.toContain("BUG");
+    }
+    for (const path of [
+      "status",
+      "ls",
+      "report",
+      "costs",
+      "gate",
+      "accounts",
+      "warden/status",
+      "doctor",
+      "tree",
+      "merge",
+    ]) {
+      expect((await served.ask(`/api/${path}`)).status, path).toBe(200);
+    }
+  });
+
+  it("that change something, with this input, are refused as GET and without a token", async () => {
+    const served = await serveRun();
+    for (const path of [
+      "enqueue?type=t",
+      "doctor?fix=true",
+      "status?summary=x",
+      "gate?max=1",
+      "accounts?action=open&name=a",
+      "workspaces?action=gc",
+      "merge?all=true",
+      "pause",
+      "runs?prune=1",
+    ]) {
+      const response = await served.ask(`/api/${path}`);
+      expect(response.status, path).toBe(405);
+      expect(response.headers.get("allow")).toBe("POST");
+      const post = await served.ask(`/api/${path.split("?")[0]}`, { method: "POST" });
+      expect(post.status, path).toBe(401);
+    }
+    expect((await served.json<{ counts: object }>("/api/status")).counts).toMatchObject({
+      pending: 0,
+    });
+  });
+
+  it("take their inputs from the query, or from a body, and say what is wrong with them", async () => {
+    const served = await serveRun();
+    for (const id of ["a", "b", "c"])
+      await served.post("/api/enqueue", { type: "t", id, payload: { n: 1 } });
+    const ids = async (query: string) =>
+      (await served.json<{ tasks: { id: string }[] }>(`/api/ls?${query}`)).tasks.map(
+        ({ id }) => id,
+      );
+    expect(await ids("limit=2")).toHaveLength(2);
+    expect(await ids("state=pending,waiting&state=done")).toEqual(["a", "b", "c"]);
+    const wrong = async (path: string, init?: Parameters<Served["ask"]>[1]) =>
+      errorIn(await served.ask(path, init));
+    expect(await wrong("/api/ls?limit=many")).toMatchObject({
+      status: 400,
+      message: "limit must be a number.",
+    });
+    expect(await wrong("/api/ls?nope=1")).toMatchObject({
+      status: 400,
+      message: expect.stringContaining('no input "nope"'),
+    });
+    expect(await wrong("/api/show")).toMatchObject({
+      status: 400,
+      message: "show needs id; see /docs.",
+    });
+    expect(await wrong("/api/show?id=a&id=b")).toMatchObject({ status: 400 });
+    expect(await wrong("/api/show?id=zz")).toMatchObject({ status: 404, code: "TASK_NOT_FOUND" });
+    expect(await wrong("/api/nothing")).toMatchObject({ status: 404, code: "NOT_FOUND" });
+    const post = (body: string, type = "application/json") => ({
+      method: "POST",
+      token: true,
+      body,
+      headers: { "content-type": type },
+    });
+    expect(await wrong("/api/enqueue", post("{"))).toMatchObject({ status: 400 });
+    expect(await wrong("/api/enqueue", post("[1]"))).toMatchObject({ status: 400 });
+    expect(await wrong("/api/enqueue", post('{"type":"t","id":"a"}'))).toMatchObject({
+      status: 409,
+      code: "TASK_EXISTS",
+      state: "pending",
+    });
+    expect(await wrong("/api/enqueue", post('{"type":"t","id":"../x"}'))).toMatchObject({
+      status: 400,
+    });
+    expect(
+      await wrong("/api/enqueue", post("type=t", "application/x-www-form-urlencoded")),
+    ).toMatchObject({ status: 415 });
+    expect(await wrong("/api/retry", post("{}"))).toMatchObject({ status: 400 });
+    const cancelled = await served.post<{ tasks: object[] }>("/api/cancel", { ids: ["a"] });
+    expect(cancelled.tasks).toMatchObject([{ id: "a", to: "cancelled" }]);
+    const shown = await served.json<{ ledger: { event: string; by?: string }[] }>("/api/show?id=a");
+    expect(shown.ledger.at(-1)).toMatchObject({ event: "cancelled", by: "ada" });
+  });
+
+  it("stream as JSON lines, or as server-sent events", async () => {
+    const served = await serveRun();
+    const lines = await served.ask("/api/enqueue/lines?parent=p", {
+      ...{ method: "POST", token: true, body: '{"type":"t","id":"a"}\n{"type":"t","id":"b"}\n' },
+      headers: { "content-type": "application/x-ndjson" },
+    });
+    const said = (await lines.text())
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    expect(said.at(-1)).toMatchObject({ output: { enqueued: 2 } });
+    expect(await served.json("/api/show?id=b")).toMatchObject({ task: { parent: "p" } });
+    writeFileSync(join(served.run, "artifacts/a.log"), "one\ntwo\n");
+    const log = await served.ask("/api/logs?id=a", { headers: { accept: "text/event-stream" } });
+    expect(log.headers.get("content-type")).toContain("text/event-stream");
+    expect(await log.text()).toBe(
+      'event: event\ndata: {"text":"one\\ntwo\\n"}\n\nevent: output\ndata: {"id":"a","receipts":[]}\n\n',
+    );
+    const missing = await served.ask("/api/logs?id=zz");
+    expect(missing.status).toBe(404);
+  });
+});
+
+describe("artifacts", () => {
+  it("are text or a download, never a page, and nothing else of the disk", async () => {
+    const served = await serveRun();
+    const artifacts = join(served.run, "artifacts");
+    writeFileSync(join(artifacts, "a.md"), "# done\n");
+    writeFileSync(join(artifacts, "a.html"), "<script>alert(1)</script>");
+    writeFileSync(join(artifacts, "a.svg"), "<svg onload=alert(1)>");
+    writeFileSync(join(served.folder, "secret"), "secret");
+    symlinkSync(join(served.folder, "secret"), join(artifacts, "link.md"));
+    mkdirSync(join(artifacts, "folder.md"));
+    const text = await served.ask("/api/artifacts/a.md");
+    expect(text.headers.get("content-type")).toBe("text/plain; charset=utf-8");
+    expect(await text.text()).toBe("# done\n");
+    for (const name of ["a.html", "a.svg"]) {
+      const page = await served.ask(`/api/artifacts/${name}`);
+      expect(page.headers.get("content-type")).toBe("application/octet-stream");
+      expect(page.headers.get("content-disposition")).toBe(`attachment; filename="${name}"`);
+      expect(page.headers.get("content-security-policy")).toContain("sandbox");
+      expect(page.headers.get("x-content-type-options")).toBe("nosniff");
+      await page.text();
+    }
+    const paths = [
+      "link.md",
+      "folder.md",
+      "nothing.md",
+      "..%2f..%2fsecret",
+      "%2e%2e/%2e%2e/secret",
+      "..%5c..%5csecret",
+      "a.md%00.txt",
+      "..",
+      ".",
+      "",
+      ".hidden",
+      "%",
+      "a%0d%0ax-evil:1",
+      `${"a".repeat(300)}`,
+    ];
+    for (const path of paths) {
+      const { status, text, headers } = await rawAsk(served, `/api/artifacts/${path}`);
+      expect([400, 404], path).toContain(status);
+      expect(text).not.toContain("secret\n");
+      expect(headers["x-evil"]).toBeUndefined();
+    }
+  });
+});
+
+describe("the run", () => {
+  it("may go away and come back: 503 meanwhile, and the same server goes on", async () => {
+    const served = await serveRun();
+    await served.post("/api/enqueue", { type: "t", id: "a" });
+    renameSync(served.run, `${served.run}.away`);
+    const gone = await errorIn(await served.ask("/api/ls"));
+    expect(gone).toMatchObject({
+      status: 503,
+      code: "RUN_NOT_FOUND",
+      message: expect.stringContaining("viv init"),
+    });
+    expect((await served.ask("/readyz")).status).toBe(503);
+    expect((await served.ask("/healthz")).status).toBe(200);
+    expect((await served.ask("/events")).status).toBe(503);
+    await (await openRun(served.run, { create: true })).close();
+    expect(await served.json("/api/ls")).toMatchObject({ tasks: [] });
+    await served.post("/api/enqueue", { type: "t", id: "b" });
+    rmSync(served.run, { recursive: true });
+    renameSync(`${served.run}.away`, served.run);
+    expect(await served.json("/api/ls")).toMatchObject({ tasks: [{ id: "a" }] });
+    await served.post("/api/cancel", { ids: ["a"] });
+    expect((await served.json<{ ledger: object[] }>("/api/show?id=a")).ledger).toHaveLength(2);
+  });
+
+  it("answers 503 with a sentence when the disk is full, and 500 for a bug", async () => {
+    const served = await serveRun(
+      {},
+      {
+        activity: async () => {
+          throw new VivError("DISK_FULL", "the disk is full; free some space.");
+        },
+        gates: async () => {
+          throw new TypeError("oops");
+        },
+      },
+    );
+    expect(await errorIn(await served.ask("/_activity"))).toMatchObject({
+      status: 503,
+      code: "DISK_FULL",
+    });
+    expect(await errorIn(await served.ask("/metrics"))).toMatchObject({ status: 500, code: "BUG" });
+    expect(served.warnings.join()).toContain("oops");
+  });
+});
+
+it("n8n: one request enqueues, another fetches the artifact", async () => {
+  const served = await serveRun();
+  const token = `Bearer ${served.secrets.token()}`;
+  // A worker of its own: the handler writes an artifact.
+  const store = await openRun(served.run);
+  const enqueued = await fetch(`${served.server.address}/api/enqueue`, {
+    method: "POST",
+    headers: { authorization: token, "content-type": "application/json" },
+    body: JSON.stringify({ type: "digest", id: "news-1", payload: { topic: "tea" } }),
+  });
+  expect(await enqueued.json()).toMatchObject({ id: "news-1", state: "pending" });
+  const [claim] = await store.claim({ worker: "w" });
+  await store.artifacts.write("news-1.md", "# Tea\n");
+  await store.complete({ id: "news-1", worker: "w", token: claim?.token });
+  await store.close();
+  await until("it is done", async () => {
+    return (await served.json<{ state: string }>("/api/show?id=news-1")).state === "done";
+  });
+  const artifact = await fetch(`${served.server.address}/api/artifacts/news-1.md`, {
+    headers: { authorization: token },
+  });
+  expect(await artifact.text()).toBe("# Tea\n");
+});
+
+it("counts for Prometheus what the ledger and the run say, and goes on from there", async () => {
+  const served = await serveRun();
+  const store = await openRun(served.run);
+  for (const id of ["a", "b"]) await store.enqueue({ type: "t", id });
+  for (const claim of await store.claim({ worker: "w", max: 2 })) await store.complete(claim);
+  const usage = {
+    event: "usage",
+    task: "a",
+    engine: "claude",
+    usd: 0.5,
+    models: [{ model: "m", input: 10, output: 3, usd: 0.5 }],
+  } as const;
+  await store.append({ ...usage, models: [...usage.models] });
+  const scrape = async () => (await served.ask("/metrics")).text();
+  const first = await scrape();
+  for (const line of [
+    'viv_tasks{state="done"} 2',
+    'viv_attempts_total{outcome="done"} 2',
+    "viv_attempt_seconds_count 2",
+    "viv_wait_seconds_count 2",
+    'viv_usd_total{engine="claude",model="m"} 0.5',
+    'viv_tokens_total{engine="claude",model="m",kind="output"} 3',
+    "viv_event_streams 0",
+    'viv_gate_slots_used{gate="machine"} 0',
+    "viv_build_info",
+  ]) {
+    expect(first).toContain(line);
+  }
+  await store.enqueue({ type: "t", id: "c" });
+  const [claim] = await store.claim({ worker: "w" });
+  await store.fail({ id: "c", worker: "w", token: claim?.token }, { final: true });
+  await store.close();
+  expect(await scrape()).toContain('viv_attempts_total{outcome="failed"} 1');
+  expect(await scrape()).toContain('viv_attempts_total{outcome="done"} 2');
+});

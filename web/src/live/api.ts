@@ -1,0 +1,96 @@
+/** Asking the server: operations by name, as docs/spec/server.md has them. */
+
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: string;
+
+  constructor(status: number, code: string, message: string) {
+    super(message);
+    this.name = "ApiError";
+    this.status = status;
+    this.code = code;
+  }
+}
+
+export type Query = Record<string, string | number | boolean | null | undefined>;
+
+/** The address of an operation: `crew ps` is `/api/crew/ps`. Unset values are left out. */
+export function apiPath(operation: string, query: Query = {}): string {
+  const given = Object.entries(query).filter(([, v]) => v !== undefined && v !== null && v !== "");
+  const words = new URLSearchParams(given.map(([key, value]) => [key, String(value)])).toString();
+  const path = operation.split(" ").map(encodeURIComponent).join("/");
+  return `/api/${path}${words === "" ? "" : `?${words}`}`;
+}
+
+export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await getDated<T>(path, signal)).data;
+}
+
+/** `againIn`: it was made for an earlier request; so many ms later a newer one can be had. */
+export async function getDated<T>(
+  path: string,
+  signal?: AbortSignal,
+): Promise<{ data: T; againIn: number | null }> {
+  const response = await answered(fetch(path, { signal, headers: { accept: "application/json" } }));
+  const againIn = Number(response.headers.get("x-viv-again-in"));
+  return { data: (await response.json()) as T, againIn: againIn > 0 ? againIn : null };
+}
+
+/** Any operation, with its input as the body. Of a stream: its output, once it has ended. */
+export async function post<T>(operation: string, input: object): Promise<T> {
+  const response = await answered(
+    fetch(apiPath(operation), {
+      method: "POST",
+      headers: { "content-type": "application/json", accept: "application/json" },
+      body: JSON.stringify(input),
+    }),
+  );
+  return outputOf<T>(await response.text());
+}
+
+/** Of a stream, which answers one value per line, the output in its last line. */
+function outputOf<T>(text: string): T {
+  const last = text.trimEnd().split("\n").at(-1) ?? "";
+  const value = last === "" ? {} : JSON.parse(last);
+  if (value.error !== undefined && "code" in value.error) {
+    throw new ApiError(200, value.error.code, value.error.message);
+  }
+  return value.output ?? value;
+}
+
+/** The events of a stream as they come; ends with it. */
+export async function* stream<T>(path: string, signal: AbortSignal): AsyncGenerator<T> {
+  const response = await answered(fetch(path, { signal }));
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+  if (reader === undefined) return;
+  let rest = "";
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) break;
+    const lines = (rest + value).split("\n");
+    rest = lines.pop() ?? "";
+    for (const line of lines) {
+      if (line === "") continue;
+      const event = JSON.parse(line);
+      if (event.error?.code) throw new ApiError(200, event.error.code, event.error.message);
+      if (event.output === undefined) yield event as T;
+    }
+  }
+}
+
+async function answered(asked: Promise<Response>): Promise<Response> {
+  const response = await asked.catch((cause) => {
+    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
+    throw new ApiError(0, "UNREACHABLE", "The server does not answer.");
+  });
+  if (response.ok) return response;
+  const body = (await response.json().catch(() => null)) as {
+    error?: { code?: string; message?: string };
+  } | null;
+  const { code = "HTTP", message = `The server answered ${response.status}.` } = body?.error ?? {};
+  throw new ApiError(response.status, code, message);
+}
+
+export function isAbort(error: unknown): boolean {
+  return error instanceof DOMException && error.name === "AbortError";
+}

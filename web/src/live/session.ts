@@ -1,0 +1,35 @@
+import { computed, signal } from "@preact/signals";
+import { get } from "./api.ts";
+
+interface Session {
+  run_id: string;
+  run_dir: string;
+  version: string;
+  can_change: boolean;
+}
+
+const known = signal<Session | null>(null);
+
+/** Which run this is, and whether this browser may change it; null before the first answer. */
+export const session = computed(() => {
+  if (known.value === null) return null;
+  const { run_dir } = known.value;
+  const parts = run_dir.split("/").filter(Boolean);
+  // A folder that is only called run says nothing; the one around it does.
+  const last = parts.at(-1) ?? run_dir;
+  const name = ["run", ".viv", "runs"].includes(last) ? (parts.at(-2) ?? last) : last;
+  return { ...known.value, name, path: shortened(parts, run_dir) };
+});
+
+export async function readSession(): Promise<void> {
+  try {
+    known.value = await get<Session>("/api/session");
+  } catch {
+    // The banner of the connection says what is wrong; the next hello reads it again.
+  }
+}
+
+/** The end of the path says most. */
+function shortened(parts: readonly string[], whole: string): string {
+  return parts.length <= 3 ? whole : `…/${parts.slice(-3).join("/")}`;
+}

@@ -1,0 +1,77 @@
+import { ApiError, post } from "../live/api.ts";
+import { shellWord } from "../parts/format.ts";
+import { toast } from "./toasts.tsx";
+
+/** Inputs that are words of the command, and not flags. */
+const WORDS = ["ids", "id", "name", "account", "target", "open"];
+
+/** The command that does the same: `viv reject fix.204 --note 'round away from zero'`. */
+export function commandOf(operation: string, input: object = {}): string {
+  const words: string[] = [];
+  const flags: string[] = [];
+  for (const [key, value] of Object.entries(input)) {
+    if (value === undefined || value === null || value === false) continue;
+    const given = (Array.isArray(value) ? value : [value]).map((one) => shellWord(String(one)));
+    if (WORDS.includes(key)) words.push(...given);
+    else if (value === true) flags.push(`--${key.replaceAll("_", "-")}`);
+    else flags.push(`--${key.replaceAll("_", "-")} ${given.join(",")}`);
+  }
+  return ["viv", operation, ...words, ...flags].join(" ");
+}
+
+export interface ActOptions {
+  /** What to say when it is done: `fix.204 approved`. */
+  said?: string;
+  /** Where the command is not as `commandOf` makes it. */
+  command?: string;
+}
+
+/**
+ * Does an operation, and says what became of it and which command does the same. The answer, or
+ * null when it failed: that has been said too.
+ */
+export async function act<T>(
+  operation: string,
+  input: object,
+  { said, command = commandOf(operation, input) }: ActOptions = {},
+): Promise<T | null> {
+  try {
+    const answer = await post<T & { warnings?: string[] }>(operation, input);
+    toast({ text: said ?? "Done.", command });
+    for (const text of answer.warnings ?? []) toast({ text, isBad: true });
+    return answer;
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    toast(refusal(error, command));
+    return null;
+  }
+}
+
+function refusal({ status, message }: ApiError, command: string) {
+  if (status === 401) {
+    const text = "To change anything, log in: open the link that this command prints.";
+    return { text, command: "viv token --link", isBad: true, action: copyOf("viv token --link") };
+  }
+  return { text: message, command, isBad: true };
+}
+
+function copyOf(command: string) {
+  return { label: "Copy", run: () => void copy(command) };
+}
+
+export async function copy(text: string): Promise<void> {
+  try {
+    await navigator.clipboard.writeText(text);
+    toast({
+      text: "Copied.",
+      command: text.length <= 80 && !text.includes("\n") ? text : undefined,
+    });
+  } catch {
+    // Without TLS, and not on loopback, a page may not write to the clipboard.
+    toast({
+      text: "The browser does not let this page copy. The text:",
+      command: text,
+      isBad: true,
+    });
+  }
+}

@@ -1,0 +1,202 @@
+import { batch, effect, signal } from "@preact/signals";
+import { type ApiError, apiPath, get, isAbort } from "../../live/api.ts";
+import { generation, onEvent } from "../../live/events.ts";
+import type { Cards } from "../../live/shapes.ts";
+import { COLUMNS, type Column } from "../../parts/glyph.tsx";
+import { ColumnCards } from "./column-cards.ts";
+import { pagesOf } from "./row-window.ts";
+
+/** Rows of one request and column; what is seen is at most two pages. */
+const PAGE = 50;
+/** At most four times a second. */
+const REFRESH_MS = 250;
+
+type Ask = { column: Column; index: number; offset: number };
+
+/**
+ * The cards of the board: reads windows of the six columns around what is seen, keeps the pages,
+ * and reads again what is seen when something happens. One request at a time fills gaps, one
+ * refreshes.
+ */
+export class BoardData {
+  readonly columns = Object.fromEntries(
+    COLUMNS.map((column) => [column, new ColumnCards(column)]),
+  ) as Record<Column, ColumnCards>;
+  /** Exact, of now, with the filter; null before the first answer. */
+  readonly counts = signal<Cards["counts"] | null>(null);
+  readonly all = signal<Cards["all"] | null>(null);
+  readonly types = signal<Cards["types"]>([]);
+  readonly workers = signal<Cards["workers"]>([]);
+  readonly reading = signal<Cards["reading"]>(null);
+  readonly error = signal<ApiError | null>(null);
+  readonly isHeld = signal(false);
+
+  #filter = "";
+  #filling: AbortController | null = null;
+  #refreshing: AbortController | null = null;
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #free = 0;
+  #isDue = false;
+  #stops: (() => void)[] = [];
+
+  /** Until `stop()`. */
+  start(filter: string): void {
+    this.#filter = filter;
+    this.#stops = [
+      onEvent((event) => {
+        if (event.kind === "task") {
+          for (const column of COLUMNS) this.columns[column].moved(event.data);
+        }
+        if (event.kind === "task" || event.kind === "ledger") this.refreshSoon();
+      }),
+      effect(() => {
+        if (generation.value > 0) this.refreshSoon();
+      }),
+    ];
+    void this.#refresh();
+  }
+
+  stop(): void {
+    for (const stop of this.#stops) stop();
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#filling?.abort();
+    this.#refreshing?.abort();
+    this.#filling = null;
+    this.#refreshing = null;
+  }
+
+  /** Another filter: what is shown stays until the answer is there. */
+  setFilter(filter: string): void {
+    if (filter === this.#filter) return;
+    this.#filter = filter;
+    for (const column of COLUMNS) this.columns[column].wanted = [0, 20];
+    this.#filling?.abort();
+    this.#filling = null;
+    void this.#refresh(true);
+  }
+
+  hold(isHeld: boolean): void {
+    this.isHeld.value = isHeld;
+    if (!isHeld) void this.#refresh();
+  }
+
+  /** Rows that a column draws now: what is missing is read. */
+  want(column: Column, start: number, end: number): void {
+    this.columns[column].wanted = [start, end];
+    if (this.#missing().length > 0) void this.#fill();
+  }
+
+  /** A column may move again. */
+  settle(column: Column): void {
+    if (!this.isStill(column)) this.refreshSoon();
+  }
+
+  isStill(column: Column): boolean {
+    return this.isHeld.value || this.columns[column].isStill;
+  }
+
+  refreshSoon(): void {
+    if (this.#refreshing !== null) {
+      this.#isDue = true;
+      return;
+    }
+    this.#timer ??= setTimeout(
+      () => {
+        this.#timer = undefined;
+        void this.#refresh();
+      },
+      Math.max(20, this.#free - Date.now()),
+    );
+  }
+
+  /** Pages with a row that is wanted and not there. */
+  #missing(): Ask[] {
+    return COLUMNS.flatMap((column) => {
+      const cards = this.columns[column];
+      const [start, wantedEnd] = cards.wanted;
+      const end = Math.min(wantedEnd, cards.total.value);
+      return pagesOf(start, end, PAGE)
+        .filter((page) => {
+          const from = Math.max(start, page * PAGE);
+          const to = Math.min(end, (page + 1) * PAGE);
+          for (let index = from; index < to; index++) if (!cards.has(index)) return true;
+          return false;
+        })
+        .map((page) => ({ column, index: page * PAGE, offset: cards.placeOf(page * PAGE) }));
+    });
+  }
+
+  async #fill(): Promise<void> {
+    if (this.#filling !== null) return;
+    const abort = new AbortController();
+    this.#filling = abort;
+    try {
+      // What is wanted may have changed while the last pages were on their way.
+      for (let asks = this.#missing(); asks.length > 0; asks = this.#missing()) {
+        const answer = await this.#ask(asks, abort.signal);
+        let isNews = false;
+        batch(() => {
+          answer.windows.forEach((window, at) => {
+            const ask = asks[at];
+            if (ask === undefined) return;
+            if (window.cards.length > 0) isNews = true;
+            this.columns[ask.column].fill(ask.index, window);
+          });
+        });
+        if (!isNews) break; // the list has become shorter: a refresh tells
+      }
+    } catch (error) {
+      if (!isAbort(error)) this.error.value = error as ApiError;
+    }
+    if (this.#filling === abort) this.#filling = null;
+  }
+
+  async #refresh(isAnew = false): Promise<void> {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    this.#refreshing?.abort();
+    const abort = new AbortController();
+    this.#refreshing = abort;
+    this.#isDue = false;
+    const began = Date.now();
+    const asks = COLUMNS.flatMap((column): Ask[] => {
+      const cards = this.columns[column];
+      const [start, end] = cards.wanted;
+      const place = isAnew ? 0 : cards.placeOf(start);
+      return pagesOf(place, place + Math.max(1, end - start), PAGE).map((page) => ({
+        ...{ column, index: page * PAGE, offset: page * PAGE },
+      }));
+    });
+    try {
+      const answer = await this.#ask(asks, abort.signal);
+      batch(() => {
+        this.error.value = null;
+        this.counts.value = answer.counts;
+        this.all.value = answer.all;
+        this.types.value = answer.types;
+        this.workers.value = answer.workers;
+        this.reading.value = answer.reading;
+        for (const column of COLUMNS) {
+          const windows = answer.windows.filter((window) => window.column === column);
+          this.columns[column].refresh(windows, isAnew || !this.isStill(column));
+        }
+      });
+    } catch (error) {
+      if (isAbort(error)) return;
+      this.error.value = error as ApiError;
+    }
+    if (this.#refreshing !== abort) return;
+    this.#refreshing = null;
+    const tookMs = Date.now() - began;
+    this.#free = Date.now() + Math.max(REFRESH_MS, 2 * tookMs);
+    // While the server still reads the run, its counts grow without events.
+    if (this.#isDue || this.reading.value !== null) this.refreshSoon();
+    if (this.#missing().length > 0) void this.#fill();
+  }
+
+  #ask(asks: readonly Ask[], signal: AbortSignal): Promise<Cards> {
+    const windows = asks.map(({ column, offset }) => `${column}:${offset}:${PAGE}`).join(",");
+    return get<Cards>(apiPath("cards", { windows, filter: this.#filter }), signal);
+  }
+}
