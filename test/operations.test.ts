@@ -125,6 +125,12 @@ const agents = async () => {
 const configured = async () =>
   writeFileSync(join(folder, "viv.toml"), `[handlers.t]\nhandler = "${handler()}"\n`);
 
+const scheduled = async () => {
+  await task();
+  const text = '[[schedule]]\nname = "nightly"\ncron = "@daily"\ntype = "t"\n';
+  writeFileSync(join(folder, "viv.toml"), text);
+};
+
 const ofClaim = { worker: "w", id: "a" };
 const SAMPLES: Record<string, Sample> = {
   init: { run: "run" },
@@ -170,6 +176,12 @@ const SAMPLES: Record<string, Sample> = {
   "crew stop": { setUp: usedCrew },
   "keeper up": { setUp: crew, input: { def: "moss.md", command: "true" }, isEndless: true },
   work: { run: "run", setUp: task, input: { handler: "handle.sh", drain: true } },
+  ps: { setUp: task },
+  down: { setUp: task },
+  "schedule ls": { run: "run", setUp: scheduled },
+  "schedule run": { run: "run", setUp: scheduled, input: { name: "nightly" } },
+  "schedule pause": { run: "run", setUp: scheduled, input: { name: "nightly" } },
+  "schedule resume": { run: "run", setUp: scheduled, input: { name: "nightly" } },
   up: { setUp: agents, input: { config: "agents.toml" }, isEndless: true },
   "warrant file": { input: { pid: process.pid } },
   "warrant ls": {},
@@ -197,6 +209,7 @@ const SAMPLES: Record<string, Sample> = {
   ls: { run: "run", setUp: task },
   diff: { run: "run", setUp: task, input: { id: "a" }, refuses: "WRONG_STATE" },
   show: { run: "run", setUp: task, input: { id: "a" } },
+  top: { run: "run", setUp: claimed },
   tree: { run: "run", setUp: family },
   why: { run: "run", setUp: task, input: { id: "a" } },
   status: { run: "run", setUp: task },
@@ -213,6 +226,8 @@ const SAMPLES: Record<string, Sample> = {
   "notify test": { refuses: "TARGET_NOT_FOUND" },
   "notify retry": {},
   workspaces: { run: "run", setUp: workspace },
+  serve: { run: "run", setUp: task, input: { port: 0 }, isEndless: true },
+  token: {},
   service: { run: "run", setUp: task, input: { action: "uninstall" } },
   reap: { run: "run", setUp: task },
   doctor: { run: "run", setUp: task },

@@ -2,7 +2,8 @@ import { isVivError } from "../base/errors.ts";
 import type { CrewLine } from "../crew/member-status.ts";
 import { crewPs } from "../crew/operations.ts";
 import { findCrew } from "../crew/requests.ts";
-import { ps } from "../fleet/fleet-operations.ts";
+import { type PsOutput, ps } from "../fleet/fleet-operations.ts";
+import { type ScheduleList, scheduleLs } from "../fleet/schedule/operations.ts";
 import { gate } from "../gate/operations.ts";
 import type { Context } from "../operation/operation.ts";
 import type { FleetPort } from "../overview/page/fleet.ts";
@@ -15,9 +16,19 @@ const LINES = 4000;
 export const fleetFacts: FleetPort = {
   crew: (context) => ifThere(() => crewOf(context)),
   gate: (context) => ifThere(() => gate.run(context, {})),
-  parts: (context) => ifThere(() => ps.run(context, {})),
-  schedules: async () => null,
+  parts: (context) => ifThere(() => partsHere(context)),
+  schedules: (context) => ifThere(() => schedulesHere(context)),
 };
+
+async function partsHere(context: Context): Promise<PsOutput | null> {
+  const found = await ps.run(context, {});
+  return found.running || found.parts.length > 0 ? found : null;
+}
+
+async function schedulesHere(context: Context): Promise<ScheduleList | null> {
+  const found = await scheduleLs.run(context, {});
+  return found.schedules.length > 0 ? found : null;
+}
 
 /** As `crew ps`; of each member also its engine, and how its last ticks ended, oldest first. */
 async function crewOf(context: Context) {

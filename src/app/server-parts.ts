@@ -1,10 +1,14 @@
 import { dirname, join } from "node:path";
+import { findCrew } from "../crew/requests.ts";
 import { gate } from "../gate/operations.ts";
+import type { LedgerSource } from "../ledger/follow.ts";
 import type { Context } from "../operation/operation.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
 import { localMachine } from "../platform/processes/machine.ts";
+import { storePort } from "../queue/operation.ts";
 import type { Store } from "../queue/store.ts";
 import type { GateFacts, ServerHost } from "../server/server-host.ts";
+import { wardenPlace } from "../warden/operations/warden-place.ts";
 import { activityHere } from "./activity-here.ts";
 import { followedRuns } from "./followed-runs.ts";
 import { httpOperations, NOT_OVER_HTTP } from "./http-operations.ts";
@@ -30,7 +34,7 @@ export function serverHost({
     pageFolder: join(dirname(program.viv), "web"),
     operations: httpOperations(),
     hidden: NOT_OVER_HTTP,
-    gates: gatesHere,
+    ...{ gates: gatesHere, ledgers: ledgersHere },
     open: async ({ path, onDependencyFailed }, { readOnly }) =>
       follow(await openRun(path, { readOnly, onDependencyFailed })),
     invoke: (run, store, { signal, input }, act) => {
@@ -54,6 +58,21 @@ export function serverHost({
 /** It stays open after the request. */
 function borrowed(store: Store): Store {
   return { ...store, close: async () => {} };
+}
+
+/** A folder that is not there yet is looked for again. */
+async function ledgersHere(context: Context): Promise<LedgerSource[]> {
+  const { cwd } = context.here;
+  const crew = await findCrew(context, undefined).then(
+    ({ state }) => state,
+    () => join(cwd, ".crew"), // none yet, or not for us to read
+  );
+  const warden = (await wardenPlace(context)).files.folder;
+  return [
+    { name: "run", folder: (await context.use(storePort)).ledgerFolder, room: "queue" },
+    { name: "crew", folder: join(crew, "ledger"), room: "crew" },
+    { name: "warden", folder: join(warden, "ledger"), room: "warden" },
+  ];
 }
 
 async function gatesHere(context: Context): Promise<GateFacts[]> {

@@ -1,4 +1,4 @@
-import type { LedgerLine } from "../queue/ledger.ts";
+import type { Entry } from "../ledger/line.ts";
 
 /** Which events a stream gets; a filter that is missing lets everything through. */
 export interface EventFilter {
@@ -26,12 +26,12 @@ const has = (wanted: ReadonlySet<string> | undefined, value: unknown) =>
   wanted === undefined || (typeof value === "string" && wanted.has(value));
 
 /** `type`: of the line's task, which few lines name themselves. */
-export function wantsLine(filter: EventFilter, line: LedgerLine, type: string | null): boolean {
+export function wantsLine(filter: EventFilter, line: Entry, type: string | null): boolean {
   return (
-    has(filter.room, line.room ?? "queue") &&
+    has(filter.room, line.room) &&
     has(filter.event, line.event) &&
     has(filter.task, line.task) &&
-    has(filter.agent, line.agent ?? line.worker) &&
+    has(filter.agent, line.agent) &&
     has(filter.type, line.type ?? type)
   );
 }

@@ -1,30 +1,23 @@
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
 import { messageOf } from "../base/errors.ts";
-import type { LedgerLine } from "../queue/ledger.ts";
+import type { FollowOptions, LedgersNews } from "../ledger/follow.ts";
 import { wordOf } from "../queue/states.ts";
 import type { Change, Store } from "../queue/store.ts";
 import { type EventFilter, wantsLine, wantsMove } from "./event-filter.ts";
 import { EventStream } from "./event-stream.ts";
 import { LiveCounts } from "./live-counts.ts";
 
-/** Several ledgers as one; a position is a text for any later process. */
-export interface LedgersNews {
-  news(): AsyncIterable<{ line: LedgerLine; position: string }>;
-  onNews(act: () => void): () => void;
-  position(): string;
-  /** What was behind `from` is gone. */
-  readonly isLost: boolean;
-}
-
-/** Throws when `from` is no position. `to`: its news end there. */
-export type FollowLedgers = (options: { from?: string; to?: string }) => LedgersNews;
+/** Throws when `from` is no position. */
+export type FollowLedgers = (options: FollowOptions) => LedgersNews;
 
 export interface HubAround {
   /** The run as it is now; rejects while it is not there. */
   store(): Promise<Store>;
-  followIn(store: Store): FollowLedgers;
+  followIn(store: Store): Promise<FollowLedgers>;
   now(): number;
+  /** A stream that is so far behind is closed. */
+  unreadBytes: number;
   warn(sentence: string): void;
 }
 
@@ -33,6 +26,7 @@ const HEARTBEAT_MS = 15_000;
 /** Lines that are written together are sent together. */
 const LOOK_AFTER_MS = 20;
 const COUNTS_EVERY_MS = 250;
+const TURN_BYTES = 128 * 1024;
 
 /** What one store tells to all streams, until the store is replaced. */
 interface Attached {
@@ -81,7 +75,7 @@ export class EventHub {
     const { store, follow, counts } = await this.#attach();
     const first = await counts.read();
     if (response.destroyed) return;
-    const stream = new EventStream(response, headers, filter);
+    const stream = new EventStream(response, headers, filter, this.#around.unreadBytes);
     // From here on it gets what comes after this position.
     const to = this.#position;
     this.#streams.add(stream);
@@ -115,9 +109,9 @@ export class EventHub {
   }
 
   async #attachTo(store: Store): Promise<Attached> {
+    const follow = await this.#around.followIn(store);
     const isAnother = this.#attached !== null;
     this.#release();
-    const follow = this.#around.followIn(store);
     const ledgers = follow({ from: "end" });
     const stop = new AbortController();
     const attached: Attached = {
@@ -216,13 +210,18 @@ export class EventHub {
       this.#lookAgain = false;
       const { ledgers, store } = this.#attached;
       try {
-        let n = 0;
+        let [n, bytes] = [0, 0];
         for await (const { line, position } of ledgers.news()) {
           if (this.#attached?.ledgers !== ledgers) return;
           const type = this.#asksTypes() ? await this.#typeOf(store, line.task) : null;
           this.#position = position;
-          this.#broadcast("ledger", line, (filter) => wantsLine(filter, line, type), position);
-          if (++n % 500 === 0) await turn();
+          const isWanted = (filter: EventFilter) => wantsLine(filter, line, type);
+          bytes += this.#broadcast("ledger", line, isWanted, position);
+          // So that clients that read get it before more comes.
+          if (++n % 500 === 0 || bytes > TURN_BYTES) {
+            bytes = 0;
+            await turn();
+          }
         }
       } catch (error) {
         this.#around.warn(`the ledger cannot be read: ${messageOf(error)}`);
@@ -230,19 +229,20 @@ export class EventHub {
     }
   }
 
-  /** The text is made once for all. */
+  /** The text is made once for all; returns its length. */
   #broadcast(
     event: string,
     data: unknown,
     isWanted: (filter: EventFilter) => boolean,
     id?: string,
-  ): void {
+  ): number {
     let text: string | undefined;
     for (const stream of this.#streams) {
       if (!isWanted(stream.filter)) continue;
       text ??= EventStream.text(event, data, id);
       stream.send(text);
     }
+    return text?.length ?? 0;
   }
 
   /** Also the place of a stream whose filter let nothing through for long. */

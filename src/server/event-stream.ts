@@ -3,8 +3,6 @@ import { setImmediate as turn } from "node:timers/promises";
 import type { EventFilter } from "./event-filter.ts";
 import { drained } from "./requests.ts";
 
-/** A reader that is so far behind is closed, and goes on from its last event. */
-const MOST_BYTES = 1024 * 1024;
 /** Events that come while it catches up. */
 const MOST_WAITING = 10_000;
 
@@ -13,14 +11,23 @@ export class EventStream {
   readonly filter: EventFilter;
   readonly #response: ServerResponse;
   #waiting: string[] | null = [];
+  readonly #unreadBytes: number;
   #sent = 0;
 
-  constructor(response: ServerResponse, headers: Record<string, string>, filter: EventFilter) {
+  /** A reader that is more than `unreadBytes` behind is closed, and goes on from its last event. */
+  constructor(
+    response: ServerResponse,
+    headers: Record<string, string>,
+    filter: EventFilter,
+    unreadBytes: number,
+  ) {
+    this.#unreadBytes = unreadBytes;
     this.filter = filter;
     this.#response = response;
     response.writeHead(200, {
       ...headers,
       "content-type": "text/event-stream; charset=utf-8",
+      connection: "close",
       // For proxies that would wait for more.
       "x-accel-buffering": "no",
     });
@@ -65,7 +72,7 @@ export class EventStream {
 
   #write(text: string): void {
     if (this.#response.destroyed || this.#response.writableEnded) return;
-    if (this.#response.writableLength > MOST_BYTES) this.#response.destroy();
+    if (this.#response.writableLength > this.#unreadBytes) this.#response.destroy();
     else this.#response.write(text);
   }
 

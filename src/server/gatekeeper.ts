@@ -8,9 +8,16 @@ import { judge, type Place } from "./trust.ts";
 /** Collects the facts about a request, and holds it to the verdict. */
 export interface Gatekeeper {
   /** Throws HttpError. */
-  admit(request: IncomingMessage): Promise<{ mayChange: boolean; headers: Record<string, string> }>;
+  admit(request: IncomingMessage): Promise<Admitted>;
   /** The cookie for a code of a login link; null for one that is not valid. */
   login(code: string): string | null;
+}
+
+export interface Admitted {
+  mayChange: boolean;
+  hasSession: boolean;
+  /** For the answer. */
+  headers: Record<string, string>;
 }
 
 export function gatekeeperFor(
@@ -31,6 +38,9 @@ export function gatekeeperFor(
   return {
     async admit(request) {
       const { headers, method = "GET", url = "/", socket } = request;
+      // Of several, node shows the first; a proxy may have looked at the last.
+      if (request.headersDistinct.host?.length !== 1)
+        throw new HttpError(400, "one Host is needed.");
       const { authorization = "" } = headers;
       const given = /^Bearer +(\S{1,200})$/i.exec(authorization)?.[1];
       const bearer =
@@ -47,8 +57,9 @@ export function gatekeeperFor(
         place,
       );
       if (verdict.is === "refused") throw new HttpError(verdict.status, verdict.message);
-      const { mayChange, allowOrigin } = verdict;
-      return { mayChange, headers: allowOrigin ? corsHeaders(request, allowOrigin) : {} };
+      const { mayChange, hasSession = false, allowOrigin } = verdict;
+      const cors = allowOrigin ? corsHeaders(request, allowOrigin) : {};
+      return { mayChange, hasSession, headers: cors };
     },
     login(code) {
       if (!secrets.redeem(code, now())) return null;

@@ -20,7 +20,7 @@ export async function inputFromQuery(command: Command, query: URLSearchParams): 
 
 function valueFrom({ key, kind }: Flag, texts: readonly string[]): unknown {
   if (kind === "list") return texts.flatMap((text) => text.split(",")).filter((one) => one !== "");
-  if (texts.length > 1) throw new VivError("USAGE", `${key} is given ${texts.length} times.`);
+  if (texts.length > 1) throw new VivError("USAGE", `${key} is given more than once.`);
   const [text = ""] = texts;
   if (kind === "boolean") {
     if (["", "1", "true"].includes(text)) return true;

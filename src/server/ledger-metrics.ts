@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { isRecord } from "../base/json.ts";
-import type { LedgerLine } from "../queue/ledger.ts";
+import type { Entry } from "../ledger/line.ts";
 
 /** A claim or a task that is not heard of again is forgotten at last. */
 const MOST_OPEN = 200_000;
@@ -44,19 +44,17 @@ export class LedgerMetrics {
     this.#landings = new Gauge({ name: "viv_landings", help, labelNames: ["state"], registers });
   }
 
-  add(line: LedgerLine): void {
-    const { event } = line;
-    const room = textOf(line.room) ?? "queue";
-    if (textOf(event) === undefined) return;
+  add(line: Entry): void {
+    const { event, room } = line;
     if (/^[a-z_]{1,30}$/.test(room) && /^[a-z_]{1,30}$/.test(event))
       this.#events.inc({ room, event });
     if (room === "queue") this.#ofTask(line);
-    else if (room === "crew" && (event as string) === "tick_ended") {
+    else if (room === "crew" && event === "tick_ended") {
       this.#ticks.inc({ outcome: wordOf(line.outcome) });
     } else if (room === "warden" && VERDICTS.has(event)) this.#dances.inc({ verdict: event });
   }
 
-  #ofTask(line: LedgerLine): void {
+  #ofTask(line: Entry): void {
     const { event, task, to } = line;
     const at = Date.parse(line.at);
     const claim = `${task} ${textOf(line.token) ?? ""}`; // claims of one moment share a token
@@ -83,7 +81,7 @@ export class LedgerMetrics {
     remember(this.#landingOf, task, state);
   }
 
-  #money({ engine, models }: LedgerLine): void {
+  #money({ engine, models }: Entry): void {
     for (const one of Array.isArray(models) ? models.filter(isRecord) : []) {
       const labels = { engine: wordOf(engine), model: wordOf(one.model) };
       const usd = amountOf(one.usd);

@@ -1,4 +1,6 @@
 /** What one client, or many, may take of the server. Documented in docs/spec/server.md. */
+export type Limits = { readonly [key in keyof typeof LIMITS]: number };
+
 export const LIMITS = {
   connections: 512,
   eventStreams: 256,
@@ -11,4 +13,8 @@ export const LIMITS = {
   /** A connection on which nothing moves. */
   idleMs: 120_000,
   keepAliveMs: 65_000,
+  /** How often the times above are looked after. */
+  checkMs: 2_000,
+  /** An event stream may be so far behind before it is closed. */
+  unreadBytes: 1024 * 1024,
 } as const;

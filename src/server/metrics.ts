@@ -1,14 +1,15 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { Gauge, Registry } from "prom-client";
+import type { LedgersNews } from "../ledger/follow.ts";
 import type { Store } from "../queue/store.ts";
-import type { FollowLedgers, LedgersNews } from "./event-hub.ts";
+import type { FollowLedgers } from "./event-hub.ts";
 import { LedgerMetrics } from "./ledger-metrics.ts";
 import { LiveCounts } from "./live-counts.ts";
 import type { GateFacts } from "./server-host.ts";
 
 export interface MetricsAround {
   store(): Promise<Store>;
-  followIn(store: Store): FollowLedgers;
+  followIn(store: Store): Promise<FollowLedgers>;
   gates(store: Store): Promise<readonly GateFacts[]>;
   streams(): number;
   version: string;
@@ -47,7 +48,7 @@ export class Metrics {
 
   async #read(): Promise<string> {
     const store = await this.#around.store();
-    if (this.#known?.store !== store) this.#known = this.#begin(store);
+    if (this.#known?.store !== store) this.#known = await this.#begin(store);
     const { fromLedger, ledgers, counts, gauges, registry } = this.#known;
     let n = 0;
     for await (const { line } of ledgers.news()) {
@@ -71,14 +72,14 @@ export class Metrics {
     return registry.metrics();
   }
 
-  #begin(store: Store): Known {
+  async #begin(store: Store): Promise<Known> {
     const registry = new Registry();
     const gauges = gaugesIn(registry);
     gauges.build.set({ version: this.#around.version }, 1);
     return {
       ...{ store, registry, gauges, counts: new LiveCounts(store) },
       fromLedger: new LedgerMetrics(registry),
-      ledgers: this.#around.followIn(store)({ from: "start" }),
+      ledgers: (await this.#around.followIn(store))({ from: "start" }),
     };
   }
 }

@@ -1,5 +1,6 @@
 import type { Machine } from "../base/clock.ts";
 import type { Config } from "../base/section.ts";
+import type { LedgerSource } from "../ledger/follow.ts";
 import type { CatalogEntry } from "../operation/catalog.ts";
 import { type Context, definePort, type Env } from "../operation/operation.ts";
 import type { Store } from "../queue/store.ts";
@@ -55,6 +56,8 @@ export interface ServerHost {
     request: Request,
     act: (context: Context) => Promise<T>,
   ): Promise<T>;
+  /** Those whose lines are events: of the run, of the crew and the warden that are found here. */
+  ledgers(context: Context): Promise<readonly LedgerSource[]>;
   /** For /metrics. */
   gates(context: Context): Promise<readonly GateFacts[]>;
   /** `GET /_activity`. */

@@ -5,13 +5,13 @@ import type { AddressInfo, Socket } from "node:net";
 import { resolve } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { messageOf, VivError } from "../base/errors.ts";
+import { followLedgers } from "../ledger/follow.ts";
 import type { Store } from "../queue/store.ts";
 import { isLoopback, type ServerSettings } from "./config.ts";
 import { EventHub, type FollowLedgers } from "./event-hub.ts";
 import { gatekeeperFor } from "./gatekeeper.ts";
 import { KeptRun } from "./kept-run.ts";
-import { LIMITS } from "./limits.ts";
-import { followRunLedger } from "./run-ledger.ts";
+import { LIMITS, type Limits } from "./limits.ts";
 import { secretsIn } from "./secrets.ts";
 import type { ServedRun, ServerHost } from "./server-host.ts";
 import { HEADERS, webApp } from "./web-app.ts";
@@ -20,6 +20,7 @@ export interface ServerOptions {
   host: ServerHost;
   run: ServedRun;
   settings: ServerSettings;
+  limits?: Partial<Limits>;
   /** A sentence that a person should read. */
   warn(sentence: string): void;
 }
@@ -38,8 +39,10 @@ export async function startServer({
   run: served,
   settings,
   warn,
+  limits: given = {},
 }: ServerOptions): Promise<RunningServer> {
   const { bind, hosts, origins } = settings;
+  const limits = { ...LIMITS, ...given };
   if (!isLoopback(bind) && settings.tls === undefined && !settings.insecure) {
     const needs = "it needs tls_cert and tls_key in [server], or insecure = true";
     throw new VivError("USAGE", `${bind} is not only for this machine; ${needs}.`);
@@ -51,30 +54,38 @@ export async function startServer({
   let port = settings.port;
   try {
     await run.store();
+    const request = { signal: stopping.signal, input: NO_INPUT };
     const read = {
       store: () => run.store(),
-      followIn:
-        (store: Store): FollowLedgers =>
-        (options) =>
-          followRunLedger(store, options),
+      followIn: async (store: Store): Promise<FollowLedgers> => {
+        const sources = await host.invoke(run.run, store, request, host.ledgers);
+        return (options) => {
+          if (!/^(start|end)$|^(.*,)?run([/,].*)?$/.test(options.from ?? "end")) {
+            throw new VivError("INVALID", "this is no position of a run.");
+          }
+          return followLedgers(sources, options);
+        };
+      },
     };
-    const hub = new EventHub({ ...read, now, warn });
-    const request = { signal: stopping.signal, input: NO_INPUT };
+    const hub = new EventHub({ ...read, now, warn, unreadBytes: limits.unreadBytes });
     const metrics = {
       ...{ ...read, version: host.version, streams: () => hub.size },
       gates: (store: Store) => host.invoke(run.run, store, request, host.gates),
     };
     const place = { bind, isTls: tls !== undefined, hosts, origins, port: () => port };
     const app = webApp({
-      ...{ host, run, hub, metrics, stopping: stopping.signal, headers: HEADERS },
+      ...{ host, run, hub, metrics, limits, stopping: stopping.signal, headers: HEADERS },
       gatekeeper: gatekeeperFor(place, secretsIn(host.state), now),
       onBug: (error) =>
         warn(error instanceof Error ? (error.stack ?? error.message) : String(error)),
     });
     const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
+    const options = optionsFor(limits);
     const server = limited(
-      tls ? createTlsServer({ ...tls, ...OPTIONS }, listener) : createServer(OPTIONS, listener),
+      tls ? createTlsServer({ ...tls, ...options }, listener) : createServer(options, listener),
+      limits,
     );
+    const close = closer(server);
     port = await listen(server, settings);
     return {
       address: addressOf(settings, port),
@@ -82,7 +93,7 @@ export async function startServer({
       stop: async () => {
         stopping.abort();
         hub.close();
-        await closed(server);
+        await close();
         await run.close();
       },
     };
@@ -94,17 +105,17 @@ export async function startServer({
 
 const NO_INPUT = async function* (): AsyncGenerator<never> {};
 
-const OPTIONS = {
-  maxHeaderSize: LIMITS.headerBytes,
-  headersTimeout: LIMITS.headersMs,
-  requestTimeout: LIMITS.requestMs,
-  keepAliveTimeout: LIMITS.keepAliveMs,
-  connectionsCheckingInterval: 2_000,
-};
+function optionsFor(limits: Limits) {
+  return {
+    ...{ maxHeaderSize: limits.headerBytes, headersTimeout: limits.headersMs },
+    ...{ requestTimeout: limits.requestMs, keepAliveTimeout: limits.keepAliveMs },
+    connectionsCheckingInterval: limits.checkMs,
+  };
+}
 
-function limited(server: Server): Server {
-  server.maxConnections = LIMITS.connections;
-  server.timeout = LIMITS.idleMs;
+function limited(server: Server, limits: Limits): Server {
+  server.maxConnections = limits.connections;
+  server.timeout = limits.idleMs;
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
     const status =
@@ -132,13 +143,23 @@ function listen(server: Server, { port, bind }: ServerSettings): Promise<number>
   });
 }
 
-/** Requests under way may end, for some seconds. */
-async function closed(server: Server): Promise<void> {
-  const end = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
-  await end;
-  clearTimeout(late);
+/** Counts requests under way: connections without one may be closed at any time. */
+function closer(server: Server): () => Promise<void> {
+  let underway = 0;
+  server.on("request", (_, response) => {
+    underway++;
+    response.once("close", () => {
+      underway--;
+      if (!server.listening && underway === 0) server.closeAllConnections();
+    });
+  });
+  return async () => {
+    const end = new Promise<void>((resolve) => server.close(() => resolve()));
+    if (underway === 0) server.closeAllConnections();
+    const late = setTimeout(() => server.closeAllConnections(), DRAIN_MS);
+    await end;
+    clearTimeout(late);
+  };
 }
 
 const DRAIN_MS = 3_000;

@@ -34,7 +34,7 @@ export interface Place {
 }
 
 export type Verdict =
-  | { is: "allowed"; mayChange: boolean; allowOrigin?: string }
+  | { is: "allowed"; mayChange: boolean; hasSession?: true; allowOrigin?: string }
   | { is: "refused"; status: 401 | 403; message: string };
 
 /** Answered without a token everywhere: the first says only that the process serves. */
@@ -64,7 +64,7 @@ export function judge(facts: Facts, place: Place): Verdict {
   const isHere = isLoopback(place.bind);
   // A cookie goes to every port of a host: another user's server may have seen it.
   if (facts.hasSession && !(isHere && facts.peer === "other")) {
-    return { is: "allowed", mayChange: isOwn || isRead(facts), ...named };
+    return { is: "allowed", mayChange: isOwn || isRead(facts), hasSession: true, ...named };
   }
   if (OPEN.has(path) || (isHere && facts.peer === "ours")) {
     return { is: "allowed", mayChange: false, ...named };

@@ -6,15 +6,16 @@ import { filterFrom } from "./event-filter.ts";
 import type { EventHub } from "./event-hub.ts";
 import type { Gatekeeper } from "./gatekeeper.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
-import { LIMITS } from "./limits.ts";
+import type { Limits } from "./limits.ts";
 import type { Metrics, MetricsAround } from "./metrics.ts";
 import { escapeHtml, PLAIN_CSS, plainPage } from "./plain-page.ts";
-import { staticFile } from "./static-page.ts";
+import { type StaticFile, staticFile } from "./static-page.ts";
 
 export interface WebAround extends ApiAround {
   hub: EventHub;
   gatekeeper: Gatekeeper;
   metrics: MetricsAround;
+  limits: Limits;
 }
 
 type C = HonoContext<Env>;
@@ -33,17 +34,18 @@ export const HEADERS: Readonly<Record<string, string>> = {
 
 /** Everything that the server answers. */
 export function webApp(around: WebAround): Hono<Env> {
-  const { host, run, hub, gatekeeper } = around;
+  const { host, run, hub, gatekeeper, limits } = around;
   const app = new Hono<Env>();
   let metrics: Promise<Metrics> | undefined;
 
   app.onError((error, c) => failed(c, error));
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
-    if (c.req.url.length > LIMITS.queryBytes) throw new HttpError(413, "the address is too long.");
-    const { mayChange, headers } = await gatekeeper.admit(c.env.incoming);
+    if (c.req.url.length > limits.queryBytes) throw new HttpError(413, "the address is too long.");
+    const { mayChange, hasSession, headers } = await gatekeeper.admit(c.env.incoming);
     for (const [name, value] of Object.entries(headers)) c.header(name, value);
     c.set("mayChange", mayChange);
+    c.set("hasSession", hasSession);
     await next();
   });
 
@@ -84,10 +86,10 @@ export function webApp(around: WebAround): Hono<Env> {
   });
   app.route("/api", operationRoutes(around));
   app.get("/events", async (c) => {
-    if (hub.size >= LIMITS.eventStreams) {
+    if (hub.size >= limits.eventStreams) {
       throw new HttpError(
         429,
-        `${LIMITS.eventStreams} streams of events are open already; close one.`,
+        `${limits.eventStreams} streams of events are open already; close one.`,
       );
     }
     const { outgoing } = c.env;
@@ -128,7 +130,7 @@ export function webApp(around: WebAround): Hono<Env> {
     const { status, body } = errorAnswer(error, around.onBug);
     if (status === 401) c.header("www-authenticate", 'Bearer realm="viv"');
     // What is left of a body that was not wanted.
-    if (c.req.method !== "GET" && c.req.method !== "HEAD") c.header("connection", "close");
+    if (!c.env.incoming.complete) c.header("connection", "close");
     const { message } = body.error;
     const answer = isForPeople(c)
       ? c.html(plainPage(`${status}`, `<p>${escapeHtml(message)}</p>`), status as 500)
@@ -154,12 +156,22 @@ async function page(c: C, folder: string): Promise<Response> {
   const { path } = c.req;
   if (path.startsWith("/api/")) throw notFound(c);
   const file = path === "/" ? null : await staticFile(folder, path);
-  if (file !== null) {
-    if (file.isForever) c.header("cache-control", "public, max-age=31536000, immutable");
-    return c.body(file.bytes, 200, { "content-type": file.type });
-  }
+  if (file !== null) return send(c, file);
   if (path !== "/" && !isForPeople(c)) throw notFound(c);
   const index = await staticFile(folder, "/index.html");
   if (index === null) return c.html(plainPage("Vivarium", UNBUILT), path === "/" ? 200 : 404);
-  return c.body(index.bytes, 200, { "content-type": index.type });
+  return send(c, index);
+}
+
+function send(c: C, { bytes, gzipped, etag, type, isForever }: StaticFile): Response {
+  // The page itself is asked for each time: another version of the server has another one.
+  c.header("cache-control", isForever ? "public, max-age=31536000, immutable" : "no-cache");
+  c.header("etag", etag);
+  c.header("vary", "accept-encoding");
+  if (c.req.header("if-none-match") === etag) return c.body(null, 304);
+  const mayZip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(
+    c.req.header("accept-encoding") ?? "",
+  );
+  if (!mayZip || gzipped === null) return c.body(bytes, 200, { "content-type": type });
+  return c.body(gzipped, 200, { "content-type": type, "content-encoding": "gzip" });
 }

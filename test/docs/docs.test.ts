@@ -187,26 +187,29 @@ const specs = readdirSync(join(root, "docs/spec"))
   .filter((name) => name.endsWith(".md"))
   .map((name) => `docs/spec/${name}`);
 
-it.each(["README.md", ...guides, ...specs])("commands in the text of %s work as pasted", async (path) => {
-  for (const written of inlineCalls(readFileSync(join(root, path), "utf8"))) {
-    if (written.includes("…")) continue; // a list of commands
-    const line = written.replace(/ N\b/g, " 3");
-    const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
-      (m) => m[1] ?? m[2] ?? m[3] ?? "",
-    );
-    const found = findCommand(CATALOG, words);
-    if (!found || found.rest.length === 0) continue;
-    const command = await found.entry.load();
-    const given = (await parseFlags(found.entry.name, command, found.rest)).values;
-    const { run: _, json: __, help: ___, ...values } = given;
-    const extras = Object.keys(command.flags ?? {});
-    const input = Object.fromEntries(Object.entries(values).filter(([k]) => !extras.includes(k)));
-    const needed = { type: "x", worker: "x", ...input };
-    const keys = Object.keys(command.op.input.shape);
-    const whole = Object.fromEntries(Object.entries(needed).filter(([k]) => keys.includes(k)));
-    expect(command.op.input.safeParse(whole).error, `viv ${line}`).toBeUndefined();
-  }
-});
+it.each(["README.md", ...guides, ...specs])(
+  "commands in the text of %s work as pasted",
+  async (path) => {
+    for (const written of inlineCalls(readFileSync(join(root, path), "utf8"))) {
+      if (written.includes("…")) continue; // a list of commands
+      const line = written.replace(/ N\b/g, " 3");
+      const words = [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(
+        (m) => m[1] ?? m[2] ?? m[3] ?? "",
+      );
+      const found = findCommand(CATALOG, words);
+      if (!found || found.rest.length === 0) continue;
+      const command = await found.entry.load();
+      const given = (await parseFlags(found.entry.name, command, found.rest)).values;
+      const { run: _, json: __, help: ___, ...values } = given;
+      const extras = Object.keys(command.flags ?? {});
+      const input = Object.fromEntries(Object.entries(values).filter(([k]) => !extras.includes(k)));
+      const needed = { type: "x", worker: "x", ...input };
+      const keys = Object.keys(command.op.input.shape);
+      const whole = Object.fromEntries(Object.entries(needed).filter(([k]) => keys.includes(k)));
+      expect(command.op.input.safeParse(whole).error, `viv ${line}`).toBeUndefined();
+    }
+  },
+);
 
 describe("the picture of the state machine", () => {
   it.each([

@@ -69,7 +69,9 @@ describe("the operations", () => {
       const needed = (get?.parameters ?? []).filter(
         ({ name, required }) => required || (name === "dry_run" && path === "/api/import"),
       );
-      const query = new URLSearchParams(needed.map(({ name }) => [name, given[name] ?? "x"]));
+      const query = new URLSearchParams(
+        Object.fromEntries(needed.map(({ name }) => [name, given[name] ?? "x"])),
+      );
       const stop = new AbortController();
       const response = await served.ask(`${path}?${query}`, { signal: stop.signal });
       if (path === "/api/watch") {

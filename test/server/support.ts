@@ -1,4 +1,4 @@
-import { request as rawRequest } from "node:http";
+import { Agent, request as rawRequest } from "node:http";
 import { join } from "node:path";
 import { onTestFinished } from "vitest";
 import { portsHere } from "../../src/app/ports.ts";
@@ -6,6 +6,7 @@ import { serverHost } from "../../src/app/server-parts.ts";
 import { openRun } from "../../src/main.ts";
 import { unitFiles } from "../../src/platform/systemd/unit-files.ts";
 import type { ServerSettings } from "../../src/server/config.ts";
+import type { Limits } from "../../src/server/limits.ts";
 import { type Secrets, secretsIn } from "../../src/server/secrets.ts";
 import { type RunningServer, startServer } from "../../src/server/server.ts";
 import type { ServerHost } from "../../src/server/server-host.ts";
@@ -27,17 +28,19 @@ export interface Served {
 export async function serveRun(
   settings: Partial<ServerSettings> = {},
   host: Partial<ServerHost> = {},
+  limits: Partial<Limits> = {},
 ): Promise<Served> {
   const folder = newFolder();
   const run = join(folder, "run");
   await (await openRun(run, { create: true })).close();
-  return serveAt(folder, settings, host);
+  return serveAt(folder, settings, host, limits);
 }
 
 export async function serveAt(
   folder: string,
   settings: Partial<ServerSettings> = {},
   more: Partial<ServerHost> = {},
+  limits: Partial<Limits> = {},
 ): Promise<Served> {
   const run = join(folder, "run");
   const env = {
@@ -58,6 +61,7 @@ export async function serveAt(
   const server = await startServer({
     host,
     run: { path: run },
+    limits,
     settings: {
       ...{ port: 0, bind: "127.0.0.1", insecure: false, hosts: [], origins: [] },
       ...settings,
@@ -89,6 +93,9 @@ export async function serveAt(
   };
 }
 
+/** Connections are kept: the owner of each is looked up once. */
+const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+
 /** A request with headers that `fetch` does not let through: Host, Origin, Cookie. */
 export function rawAsk(
   { server }: Pick<Served, "server">,
@@ -98,7 +105,7 @@ export function rawAsk(
 ): Promise<{ status: number; headers: Record<string, unknown>; text: string }> {
   return new Promise((resolve, reject) => {
     const asked = rawRequest(
-      { host: "127.0.0.1", port: server.port, path, method, headers, agent: false },
+      { host: "127.0.0.1", port: server.port, path, method, headers, agent },
       (response) => {
         let text = "";
         response.setEncoding("utf8").on("data", (more) => {

@@ -14,7 +14,7 @@ export async function peerOf(socket: Socket): Promise<Peer> {
   const { remoteAddress, remotePort, localAddress, localPort } = socket;
   if (remoteAddress === undefined || localAddress === undefined) return "other"; // closed already
   const ends = ` ${hexOf(remoteAddress, remotePort ?? 0)} ${hexOf(localAddress, localPort ?? 0)} `;
-  const all = await connections();
+  const all = await (localAddress === "::1" ? six : four).read();
   if (all === null) return "unknown";
   const at = all.indexOf(ends);
   if (at < 0) return "other"; // closed, or not listed
@@ -34,24 +34,34 @@ export async function isOurPeer(socket: Socket): Promise<boolean> {
 const ESTABLISHED = "01";
 /** With thousands of connections the list takes some milliseconds: however many ask, it takes a tenth of the time. */
 const PAUSES = 10;
-let nextAt = Number.NEGATIVE_INFINITY;
-let next: Promise<string | null> | null = null;
+const LONGEST_PAUSE_MS = 100;
 
 /** As they are now, or a moment later: concurrent callers share one read. */
-function connections(): Promise<string | null> {
-  next ??= (async () => {
-    await delay(Math.max(0, nextAt - performance.now()));
-    next = null;
-    const begin = performance.now();
-    const [four, six] = await Promise.all(
-      ["/proc/net/tcp", "/proc/net/tcp6"].map((path) => readFile(path, "latin1").catch(() => null)),
-    );
-    const end = performance.now();
-    nextAt = end + PAUSES * (end - begin);
-    return four === null ? null : `${four}${six ?? ""}`;
-  })();
-  return next;
+class Connections {
+  readonly #path: string;
+  #nextAt = Number.NEGATIVE_INFINITY;
+  #next: Promise<string | null> | null = null;
+
+  constructor(path: string) {
+    this.#path = path;
+  }
+
+  read(): Promise<string | null> {
+    this.#next ??= (async () => {
+      await delay(Math.max(0, this.#nextAt - performance.now()));
+      this.#next = null;
+      const begin = performance.now();
+      const text = await readFile(this.#path, "latin1").catch(() => null);
+      const end = performance.now();
+      this.#nextAt = end + Math.min(LONGEST_PAUSE_MS, PAUSES * (end - begin));
+      return text;
+    })();
+    return this.#next;
+  }
 }
+
+const four = new Connections("/proc/net/tcp");
+const six = new Connections("/proc/net/tcp6");
 
 /** As the kernel writes it: each four bytes from the last to the first. */
 function hexOf(address: string, port: number): string {

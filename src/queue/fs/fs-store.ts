@@ -80,6 +80,7 @@ export function fsStore(run: FsRun): S.Store {
     runId: run.runId,
     location,
     folder: location,
+    ledgerFolder: run.paths.ledger,
     workspaces: join(location, "workspaces"),
     artifacts: artifactsOf(run),
     reservedTypes,

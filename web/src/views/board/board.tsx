@@ -162,10 +162,14 @@ function useShownColumn(columns: HTMLElement | null): void {
     const cards = data.columns[one];
     return open !== null && cards.version.value > 0 && cards.indexOf(open) !== -1;
   });
+  const shown = useRef<string | null>(null);
   useEffect(() => {
-    if (column === undefined || columns === null) return;
+    if (open === null) shown.current = null;
+    // Only once: a task that moves on does not take the board with it.
+    if (column === undefined || columns === null || shown.current === open) return;
+    shown.current = open;
     boardFocus.value = { column, index: data.columns[column].indexOf(open ?? ""), isAsked: false };
     const element = columns.querySelector<HTMLElement>(`[data-column="${column}"]`);
     if (element) columns.scrollTo({ left: element.offsetLeft });
-  }, [column, columns]);
+  }, [column, columns, open]);
 }

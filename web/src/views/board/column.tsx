@@ -107,7 +107,7 @@ export function BoardColumn({
       </div>
       <footer>
         <Position rows={rows} total={cards.total} />
-        <span>{ORDER[column]}</span>
+        <span class="cut">{ORDER[column]}</span>
       </footer>
     </section>
   );
@@ -220,6 +220,8 @@ function useFocusedRow(
     if (top !== element.scrollTop) element.scrollTop = top;
     // The row may be drawn only after the scroll.
     const frame = requestAnimationFrame(() => {
+      // A key may have gone on meanwhile.
+      if (boardFocus.peek().index !== index || boardFocus.peek().column !== column) return;
       const row = element.querySelector<HTMLElement>(`[data-index="${index}"]`);
       row?.focus({ preventScroll: true });
     });

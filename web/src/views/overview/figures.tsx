@@ -67,7 +67,7 @@ export function Cost({ report }: { report: Report }) {
           {done.proven > 0 && cost.usd > 0 ? dollars(cost.usd / done.proven, 3) : "–"}
         </Fact>
         <Fact label="Per landed task">
-          {cost.usd_per_landed === null ? "–" : dollars(cost.usd_per_landed, 3)}
+          {cost.usd_per_landed === null || cost.usd === 0 ? "–" : dollars(cost.usd_per_landed, 3)}
         </Fact>
         {cost.crew_today_usd !== null && cost.crew_today_usd > 0 && (
           <Fact label="Crew today">{dollars(cost.crew_today_usd)}</Fact>

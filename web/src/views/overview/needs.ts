@@ -76,6 +76,9 @@ function wordsOf({ kind, text, subject }: Need): [string, string | null] {
     const [, fact = "", title = ""] = /^(proven|not proven: .*?); (.+)$/s.exec(text) ?? [];
     if (title !== "") return [title, fact];
   }
+  // How many they are stands at the end of the row.
+  const group = /^[\d,]+ × (.*)$/s.exec(text)?.[1];
+  if (group !== undefined) return [group, null];
   // The subject stands before it already.
   const isSaid = subject !== "" && text.startsWith(`${subject} `);
   return [isSaid ? text.slice(subject.length + 1) : text, null];

@@ -56,9 +56,21 @@ export function ticksOf({ from, to, width }: Frame, apart = 64): number[] {
   return ticks;
 }
 
-/** The end of the axis: a little after now, so that now has its line. */
-export function frameOf({ since, until }: Timeline, left: number, width: number): Frame {
-  const from = Date.parse(since);
-  const now = Date.parse(until);
+/** Shorter is not drawn: a bar of seconds would say nothing. */
+const SHORTEST = 120_000;
+
+/**
+ * From the beginning of the period, or, where most of it is empty, from the first that happened; up
+ * to a little after now, so that now has its line.
+ */
+export function frameOf(timeline: Timeline, left: number, width: number): Frame {
+  const since = Date.parse(timeline.since);
+  const now = Date.parse(timeline.until);
+  const begins = timeline.lanes.flatMap(({ spans }) =>
+    spans[0] ? [Date.parse(spans[0].from)] : [],
+  );
+  const first = Math.min(now, ...begins);
+  const isLate = first - since > (now - since) * 0.3;
+  const from = isLate ? Math.max(since, Math.min(first, now - SHORTEST)) : since;
   return { from, to: now + (now - from) * 0.02, now, left, width };
 }

@@ -1,7 +1,8 @@
 import { useEffect, useState } from "preact/hooks";
 import { bytes, counted } from "../../parts/format.ts";
-import { AnsiLine, Lines, splitLines } from "../../parts/lines.tsx";
+import { AnsiLine, Lines } from "../../parts/lines.tsx";
 import { Markdown } from "../../parts/markdown-view.tsx";
+import { splitLines } from "../../parts/split-lines.ts";
 
 /** More is not rendered, but can be downloaded. */
 const MOST_RENDERED = 200_000;

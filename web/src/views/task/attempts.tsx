@@ -1,7 +1,8 @@
-import { counted, dollars, duration, moment } from "../../parts/format.ts";
+import { counted, dollars, moment, took } from "../../parts/format.ts";
 import { Glyph, type Tone } from "../../parts/glyph.tsx";
-import { AnsiLine, Lines, splitLines } from "../../parts/lines.tsx";
+import { AnsiLine, Lines } from "../../parts/lines.tsx";
 import { Since } from "../../parts/since.tsx";
+import { splitLines } from "../../parts/split-lines.ts";
 import type { Attempt } from "./attempts-of.ts";
 
 const TONE: Record<string, Tone> = {
@@ -51,7 +52,7 @@ function AttemptRow({ attempt }: { attempt: Attempt }) {
       </span>
       <span class="sm t3 right when">{ended ? moment(ended) : began ? moment(began) : ""}</span>
       <span class="sm t2 right">
-        {tookMs === null ? ended === null && <Since at={began} /> : duration(tookMs)}
+        {tookMs === null ? ended === null && <Since at={began} /> : took(tookMs)}
       </span>
       <span class="right">{spent.usd === null ? "" : dollars(spent.usd)}</span>
       {note !== "" && <Evidence note={note} isBad={tone === "failed"} />}

@@ -1,3 +1,4 @@
+import { useState } from "preact/hooks";
 import { Command } from "../../parts/command.tsx";
 import { amount, bytes, dollars, moment, shellWord } from "../../parts/format.ts";
 import { Meter } from "../../parts/panel.tsx";
@@ -98,13 +99,21 @@ export function TaskCost({
   );
 }
 
-export function Commands({ id, state }: { id: string; state: string }) {
+export function Commands({
+  id,
+  state,
+  hasBranch,
+}: {
+  id: string;
+  state: string;
+  hasBranch: boolean;
+}) {
   const word = shellWord(id);
   const all = [
     `viv show ${word}`,
     `viv why ${word}`,
     `viv logs ${state === "claimed" ? "-f " : ""}${word}`,
-    `viv diff ${word}`,
+    ...(hasBranch ? [`viv diff ${word}`] : []),
   ];
   return (
     <section>
@@ -124,12 +133,13 @@ export function Commands({ id, state }: { id: string; state: string }) {
 const MOST = 20_000;
 
 export function Payload({ payload }: { payload: unknown }) {
+  const [isOpen, setOpen] = useState(false);
   if (typeof payload !== "object" || payload === null || Object.keys(payload).length === 0)
     return null;
   return (
-    <details class="payload">
+    <details class="payload" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary>Payload</summary>
-      <PayloadText payload={payload} />
+      {isOpen && <PayloadText payload={payload} />}
     </details>
   );
 }

@@ -1,4 +1,4 @@
-import { splitLines } from "../../parts/lines.tsx";
+import { splitLines } from "../../parts/split-lines.ts";
 
 /** More are dropped from the beginning: what a person reads is the end. */
 const MOST = 200_000;

@@ -1,11 +1,12 @@
 import { useMemo } from "preact/hooks";
 import { Command } from "../../parts/command.tsx";
-import { dollars, duration, moment, shellWord } from "../../parts/format.ts";
+import { dollars, moment, shellWord, took } from "../../parts/format.ts";
 import { Chip, COLUMN_LABEL, columnOf, Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icons.tsx";
-import { AnsiLine, Lines, splitLines } from "../../parts/lines.tsx";
+import { AnsiLine, Lines } from "../../parts/lines.tsx";
 import { Failure } from "../../parts/panel.tsx";
 import { plain, titleOf } from "../../parts/plain.ts";
+import { splitLines } from "../../parts/split-lines.ts";
 import { Artifact } from "./artifact.tsx";
 import { Attempts } from "./attempts.tsx";
 import { attemptsOf, sumOf } from "./attempts-of.ts";
@@ -55,7 +56,7 @@ export function TaskBody({ id, data }: { id: string; data: TaskData }) {
           <Attempts attempts={attempts} />
           <Proof proof={shown.proof} />
           {shown.landing && <Changes id={id} />}
-          <Artifact id={id} at={`${shown.state} ${shown.since}`} />
+          {attempts.length > 0 && <Artifact id={id} at={`${shown.state} ${shown.since}`} />}
           {!isLive && attempts.length > 0 && log}
           <Payload payload={shown.task?.payload} />
         </div>
@@ -63,7 +64,7 @@ export function TaskBody({ id, data }: { id: string; data: TaskData }) {
           {neighbours.data && <Neighbourhood of={neighbours.data} tone={tone} id={id} />}
           <Details shown={shown} />
           <TaskCost attempts={attempts} limit={budgetOf(shown)} />
-          <Commands id={id} state={shown.state} />
+          <Commands id={id} state={shown.state} hasBranch={shown.landing !== undefined} />
         </div>
       </div>
     </div>
@@ -113,7 +114,7 @@ function WhyBox({ why: { id, reasons }, tone }: { why: Why; tone: string }) {
         <b>
           <bdi>{first ? plain(first.text) : "nothing holds it back; it will move in a moment"}</bdi>
         </b>
-        <Command text={first?.command ?? `viv why ${shellWord(id)}`} />
+        <WhyCommands text={first?.command ?? `viv why ${shellWord(id)}`} />
       </div>
       {first?.log && <pre class="term">{plain(first.log.join("\n"))}</pre>}
       {others.length > 0 && (
@@ -122,12 +123,23 @@ function WhyBox({ why: { id, reasons }, tone }: { why: Why; tone: string }) {
             <li key={`${code}${text}`}>
               <span class="t3">{at + 2}.</span>
               <bdi>{plain(text)}</bdi>
-              {command && <Command text={command} />}
+              {command && <WhyCommands text={command} />}
             </li>
           ))}
         </ol>
       )}
     </div>
+  );
+}
+
+/** `viv approve ID    # or: viv reject ID --note "…"` are two. */
+function WhyCommands({ text }: { text: string }) {
+  return (
+    <span class="commands">
+      {text.split(/ +# or: /).map((one) => (
+        <Command key={one} text={one} />
+      ))}
+    </span>
   );
 }
 
@@ -145,7 +157,7 @@ function Proof({ proof }: { proof: Shown["proof"] }) {
       <h2>
         Proof <Glyph tone={isGood ? "done" : "failed"} label={isGood ? "passed" : "failed"} />
         <span class="n">
-          {end} after {duration(proof.duration_ms)}, attempt {proof.attempt}, {moment(proof.at)}
+          {end} after {took(proof.duration_ms)}, attempt {proof.attempt}, {moment(proof.at)}
         </span>
       </h2>
       <Lines

@@ -1,0 +1,94 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readFileSync } from "node:fs";
+import { request } from "node:https";
+import { join } from "node:path";
+import { expect, it } from "vitest";
+import { serveRun } from "../server/support.ts";
+import { newFolder } from "../support/folders.ts";
+import { Running, viv } from "./support.ts";
+
+it("viv serve says where it is, is found by viv token, refuses a second one, and ends with its parent", async () => {
+  const folder = newFolder();
+  const env = { VIV_STATE: join(folder, "state"), VIV_RUN: join(folder, "run") };
+  const around = { cwd: folder, env };
+  expect(viv(["init", "run"], around).status).toBe(0);
+  const missing = viv(["token", "--link"], around);
+  expect(missing).toMatchObject({ status: 3, stderr: expect.stringContaining("viv serve") });
+  const server = new Running(["serve", "--port", "0", "--json", "--until-stdin-closes"], around);
+  await server.says('"kind":"up"');
+  const { address, pid } = JSON.parse(server.stdout) as { address: string; pid: number };
+  expect(pid).toBe(server.pid);
+  const file = join(folder, "run/.viv/server.json");
+  expect(JSON.parse(readFileSync(file, "utf8"))).toMatchObject({ pid, address });
+
+  const link = viv(["token", "--link"], around).stdout.trim();
+  expect(link.startsWith(`${address}/login?code=`)).toBe(true);
+  const login = await fetch(link, { redirect: "manual" });
+  expect([login.status, login.headers.get("set-cookie")]).toEqual([
+    303,
+    expect.stringContaining("HttpOnly"),
+  ]);
+  const token = viv(["token"], around).stdout.trim();
+  const enqueued = await fetch(`${address}/api/enqueue`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${token}`, "content-type": "application/json" },
+    body: '{"type":"t","id":"a"}',
+  });
+  expect(await enqueued.json()).toMatchObject({ id: "a", created: true });
+
+  const { port } = new URL(address);
+  const second = viv(["serve", "--port", port], around);
+  expect(second.status).toBe(5);
+  expect(second.stderr).toContain(`port ${port} is taken, perhaps by another viv serve`);
+  expect(existsSync(file)).toBe(true);
+  server.child.stdin?.end();
+  expect(await server.end()).toMatchObject({ status: 0 });
+  expect(
+    server.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line).kind),
+  ).toEqual(["up", "stopping", "finished"]);
+  expect(existsSync(file)).toBe(false);
+  expect(viv(["serve", "--bind", "0.0.0.0"], around)).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining("tls_cert"),
+  });
+});
+
+it("on another interface everything needs the token, and the cookie is secure", async (context) => {
+  const folder = newFolder();
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  try {
+    const subject = ["-subj", "/CN=localhost", "-days", "2", "-keyout", key, "-out", cert];
+    execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], {
+      stdio: "ignore",
+    });
+  } catch {
+    return context.skip("no openssl on this machine");
+  }
+  const served = await serveRun({ bind: "0.0.0.0", tls: { cert, key } });
+  const ask = (path: string, headers: Record<string, string> = {}) =>
+    new Promise<{ status: number; cookie: string }>((resolve, reject) => {
+      const options = { host: "127.0.0.1", port: served.server.port, path, headers };
+      request({ ...options, rejectUnauthorized: false, agent: false }, (answer) => {
+        const { statusCode: status = 0, headers } = answer;
+        answer
+          .resume()
+          .on("end", () => resolve({ status, cookie: headers["set-cookie"]?.[0] ?? "" }));
+      })
+        .on("error", reject)
+        .end();
+    });
+  expect(served.server.address).toMatch(/^https:/);
+  for (const path of ["/", "/api/ls", "/events", "/metrics", "/docs"]) {
+    expect((await ask(path)).status, path).toBe(401);
+  }
+  expect((await ask("/healthz")).status).toBe(200);
+  const authorization = `Bearer ${served.secrets.token()}`;
+  expect((await ask("/api/ls", { authorization })).status).toBe(200);
+  const { status, cookie } = await ask(`/login?code=${served.secrets.newCode(Date.now())}`);
+  expect(status).toBe(303);
+  expect(cookie).toMatch(/^__Host-viv-\d+=.*; Secure$/);
+  expect((await ask("/api/ls", { cookie: cookie.split(";")[0] ?? "" })).status).toBe(200);
+});
