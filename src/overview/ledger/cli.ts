@@ -115,8 +115,7 @@ function exportView(io: Io, out?: string): StreamView {
     },
     end: (output: Exported) => {
       end(output);
-      noticed({ notice: `wrote ${counted(output.lines, "line")} to ${out}` }, io);
-      return null;
+      return `wrote ${counted(output.lines, "line")} to ${plain(out)}`;
     },
     close: () => file.close(),
   };
