@@ -307,7 +307,7 @@ export const logs = defineRunStream({
   access: "read",
   input: z.strictObject({
     id: text("id of the task (default: the running one that began last)"),
-    follow: flag("follow while the task runs"),
+    follow: flag("follow (while the task runs)"),
     setup: flag("the log of its workspace's set-up instead"),
   }),
   /** The id only where none was given. */
