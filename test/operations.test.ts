@@ -125,6 +125,12 @@ const agents = async () => {
 const configured = async () =>
   writeFileSync(join(folder, "viv.toml"), `[handlers.t]\nhandler = "${handler()}"\n`);
 
+const scheduled = async () => {
+  await task();
+  const text = '[[schedule]]\nname = "nightly"\ncron = "@daily"\ntype = "t"\n';
+  writeFileSync(join(folder, "viv.toml"), text);
+};
+
 const ofClaim = { worker: "w", id: "a" };
 const SAMPLES: Record<string, Sample> = {
   init: { run: "run" },
@@ -170,10 +176,17 @@ const SAMPLES: Record<string, Sample> = {
   "crew stop": { setUp: usedCrew },
   "keeper up": { setUp: crew, input: { def: "moss.md", command: "true" }, isEndless: true },
   work: { run: "run", setUp: task, input: { handler: "handle.sh", drain: true } },
+  ps: { setUp: task },
+  down: { setUp: task },
+  "schedule ls": { run: "run", setUp: scheduled },
+  "schedule run": { run: "run", setUp: scheduled, input: { name: "nightly" } },
+  "schedule pause": { run: "run", setUp: scheduled, input: { name: "nightly" } },
+  "schedule resume": { run: "run", setUp: scheduled, input: { name: "nightly" } },
   up: { setUp: agents, input: { config: "agents.toml" }, isEndless: true },
   "warrant file": { input: { pid: process.pid } },
   "warrant ls": {},
   "warrant show": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
+  "warrant screen": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   "warrant withdraw": { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   epitaph: { input: { id: "w1" }, refuses: "WARRANT_NOT_FOUND" },
   "dog pool status": {},
@@ -184,6 +197,7 @@ const SAMPLES: Record<string, Sample> = {
   "dog warrants": {},
   "warden up": { isEndless: true },
   "warden status": {},
+  "warden receipts": {},
   "warden pause": {},
   "warden resume": {},
   alive: {},
@@ -195,6 +209,7 @@ const SAMPLES: Record<string, Sample> = {
   ls: { run: "run", setUp: task },
   diff: { run: "run", setUp: task, input: { id: "a" }, refuses: "WRONG_STATE" },
   show: { run: "run", setUp: task, input: { id: "a" } },
+  top: { run: "run", setUp: claimed },
   tree: { run: "run", setUp: family },
   why: { run: "run", setUp: task, input: { id: "a" } },
   status: { run: "run", setUp: task },
@@ -221,6 +236,7 @@ const SAMPLES: Record<string, Sample> = {
   graph: { run: "run", setUp: family },
   timeline: { run: "run", setUp: claimed },
   fleet: { run: "run", setUp: claimed },
+  money: { run: "run", setUp: claimed },
 };
 
 /** Those of the catalogue, and those that their flags mean instead. */

@@ -16,13 +16,16 @@ const models = () => import("../overview/model-cli.ts");
 const notify = () => import("../notify/cli.ts");
 const overview = () => import("../overview/cli.ts");
 const overviewWhy = () => import("../overview/why.ts");
+const overviewLedger = () => import("../overview/ledger/cli.ts");
 const overviewReport = () => import("../overview/report/report-cli.ts");
 const overviewExport = () => import("../overview/export/export-cli.ts");
+const overviewTop = () => import("../overview/top/cli.ts");
 const pit = () => import("../pit/cli.ts");
 const queueClaims = () => import("../queue/cli/claims.ts");
 const queueLogs = () => import("../queue/cli/logs.ts");
 const queueMaintenance = () => import("../queue/cli/maintenance.ts");
 const queueTasks = () => import("../queue/cli/tasks.ts");
+const schedules = () => import("../fleet/schedule/cli.ts");
 const server = () => import("../server/cli.ts");
 const settings = () => import("./settings/cli.ts");
 const status = () => import("./status.ts");
@@ -69,9 +72,14 @@ const commands: readonly CatalogEntry[] = [
   entry("up", "run what viv.toml declares, restart what dies", "workers", up),
   entry("ps", "the parts of the running viv up", "looking", fleetRun),
   entry("down", "stop the running viv up", "workers", fleetRun),
+  entry("schedule ls", "the schedules, with their next fires", "looking", schedules),
+  entry("schedule run", "fire a schedule now", "tasks", schedules),
+  entry("schedule pause", "let a schedule fire no more", "care", schedules),
+  entry("schedule resume", "let it fire again", "care", schedules),
   entry("warrant file", "file a warrant against a suspect", "workers", wardenWarrants),
   entry("warrant ls", "the open warrants", "looking", wardenWarrants),
   entry("warrant show", "everything about one warrant", "looking", wardenWarrants),
+  entry("warrant screen", "the target's screen as it is", "looking", wardenWarrants),
   entry("warrant withdraw", "withdraw a warrant", "care", wardenWarrants),
   entry("epitaph", "how a warrant ended", "looking", wardenWarrants),
   entry("dog pool status", "the dogs and their targets", "looking", wardenWarrants),
@@ -82,6 +90,7 @@ const commands: readonly CatalogEntry[] = [
   entry("dog warrants", "the queue", "looking", wardenWarrants),
   entry("warden up", "run the pool", "workers", wardenWarden),
   entry("warden status", "the warden, its verdicts and findings", "looking", wardenWarden),
+  entry("warden receipts", "how warrants ended", "looking", wardenWarden),
   entry("warden pause", "pause the pool", "care", wardenWarden),
   entry("warden resume", "resume it", "care", wardenWarden),
   entry("alive", "answer the warden's question", "workers", wardenWarden),
@@ -98,8 +107,18 @@ const commands: readonly CatalogEntry[] = [
   entry("status", "the run's checkpoint and workers", "looking", status),
   entry("report", "the morning: what needs you, done, cost", "looking", overviewReport),
   entry("export", "board and report as static pages", "looking", overviewExport),
+  entry("top", "the run, live: tasks, workers, gate, cost", "looking", overviewTop),
   entry("watch", "changes as they happen", "looking", overview),
   entry("logs", "the log of a task, or of all workers", "looking", queueLogs),
+  entry("ledger tail", "the last events; -f as they happen", "looking", overviewLedger),
+  entry("ledger show", "the record, filtered", "looking", overviewLedger),
+  entry(
+    "ledger verify",
+    "whether closed files of the record are as they were",
+    "care",
+    overviewLedger,
+  ),
+  entry("ledger export", "the record as JSON lines or CSV", "care", overviewLedger),
   entry("costs", "dollars, tokens, proven tasks", "looking", models),
   entry("prices", "price of each model", "looking", engines),
   entry("engines", "installed engines; dry runs", "care", models),
@@ -132,10 +151,15 @@ const families: Catalog["families"] = {
     group: "tasks",
   },
   config: { summary: "viv.toml: check, show", group: "care" },
-  warrant: { summary: "suspects: file, ls, show, withdraw", group: "workers" },
+  warrant: { summary: "suspects: file, ls, show, screen, withdraw", group: "workers" },
   dog: { summary: "the warden's dogs: status, pool, dances, warrants", group: "looking" },
-  warden: { summary: "the supervisor of the dogs: up, status, pause, resume", group: "care" },
+  ledger: { summary: "the record of all events: tail, show, verify, export", group: "looking" },
+  warden: {
+    summary: "the supervisor of the dogs: up, status, receipts, pause, resume",
+    group: "care",
+  },
   notify: { summary: "notifications: ls, test, retry", group: "care" },
+  schedule: { summary: "tasks at fixed times: ls, run, pause, resume", group: "tasks" },
   pit: { summary: "the snake pit: init, toss, status, sweep", group: "tasks" },
 };
 

@@ -5,6 +5,8 @@ import { crewSection } from "../crew/config.ts";
 import { enginesSection, routedEnginesSection } from "../engines/config-engine.ts";
 import { budgetSection, pricesSection } from "../engines/costs/config-costs.ts";
 import { fleetSection } from "../fleet/config.ts";
+import { scheduleSection } from "../fleet/schedule/config.ts";
+import { loadCron } from "../fleet/schedule/cron.ts";
 import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
 import { runSection } from "../queue/config-run.ts";
@@ -17,15 +19,17 @@ const SECTIONS: readonly Section<unknown>[] = [
   fleetSection, // it reads one key of [server], whose own section refuses unknown ones
   ...[runSection, routesSection, limitsSection, enginesSection, routedEnginesSection],
   ...[pricesSection, budgetSection, crewSection, wardenSection, mergeSection, notifySection],
+  scheduleSection,
   serverSection,
 ];
 
 /** Reads a viv.toml. All mistakes in it are in one INVALID, one on a line, each with its place. */
-export function parseConfig(
+export async function parseConfig(
   text: string,
   file: string,
   onRead?: (read: KeyRead) => void,
 ): Promise<Config> {
+  if (text.includes("schedule")) await loadCron(); // its patterns are checked while it is read
   const read = (top: ConfigTable) => ({
     file,
     folder: dirname(file),

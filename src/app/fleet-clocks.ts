@@ -4,6 +4,8 @@ import { counted } from "../base/text.ts";
 import { pricesSection } from "../engines/costs/config-costs.ts";
 import type { PartEvent } from "../fleet/part-news.ts";
 import type { PartKind } from "../fleet/parts.ts";
+import { scheduleSection } from "../fleet/schedule/config.ts";
+import { schedulePort } from "../fleet/schedule/operations.ts";
 import { notifySection } from "../notify/config.ts";
 import type { Context } from "../operation/operation.ts";
 import { pause } from "../platform/machine-retry.ts";
@@ -28,7 +30,16 @@ export function clocks(context: Context, store: Store): Record<PartKind, Clock> 
   return {
     ...{ worker: none, merge: none, crew: none, warden: none, agents: none, server: none },
     reaper: (config, emit, signal) => reap(context, store, config, emit, signal),
-    schedules: none,
+    schedules: async (config, emit, signal) => {
+      const read = config();
+      if (read === undefined) return aborted(signal);
+      const { runSchedules } = await import("../fleet/schedule/schedule-clock.ts");
+      const { scheduleFilesIn } = await import("../fleet/schedule/schedule-files.ts");
+      const { folderOf, readText } = await context.use(schedulePort);
+      const files = scheduleFilesIn(store.folder, folderOf(store));
+      const host = { store, files, folder: read.folder, readText, now: context.now };
+      await runSchedules(read.section(scheduleSection), host, emit, signal, pause);
+    },
     notifications: async (config, emit, signal) => {
       const { notifyBeside } = await import("./notify-beside.ts");
       const here = { ...context.here, config: config() };

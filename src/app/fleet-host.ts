@@ -9,13 +9,17 @@ import { crewSection } from "../crew/config.ts";
 import { clockChild } from "../fleet/clock-child.ts";
 import { fleetSection } from "../fleet/config.ts";
 import { fleetFilesIn } from "../fleet/fleet-files.ts";
+import { isRunning } from "../fleet/fleet-operations.ts";
 import type { DetachedStart, FleetHost, FleetPort } from "../fleet/fleet-ports.ts";
 import type { FleetFacts } from "../fleet/parts.ts";
+import { scheduleSection } from "../fleet/schedule/config.ts";
+import { type SchedulePort, scheduleFolder } from "../fleet/schedule/operations.ts";
 import { type Program, programPort } from "../fleet/up-ports.ts";
 import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
 import type { Context, RunPlace } from "../operation/operation.ts";
 import { mkdirSync, openSync, removeSync } from "../platform/files/beneath.ts";
+import { readTrusted } from "../platform/files/owned.ts";
 import { readSmall } from "../platform/files/state-files.ts";
 import { localChildren, timers } from "../platform/processes/children.ts";
 import { localMachine } from "../platform/processes/machine.ts";
@@ -23,7 +27,8 @@ import { treeOf } from "../platform/processes/process-tree.ts";
 import { runSection } from "../queue/config-run.ts";
 import type { Store } from "../queue/store.ts";
 import { routesSection } from "../work/config-route.ts";
-import { configWatchPort } from "../work/host.ts";
+import { configWatchPort, WORK_SITE } from "../work/host.ts";
+import { findConfigFile, readConfigFile } from "./find-run.ts";
 import { clocks } from "./fleet-clocks.ts";
 
 /** The supervisor of a run's fleet, on this machine. */
@@ -74,6 +79,7 @@ async function factsOf(
   const crew = await chooseFromSurroundings(context);
   const agents = join(config?.folder ?? context.here.cwd, "agents.toml");
   const targets = config?.section(notifySection) ?? [];
+  const schedules = config?.section(scheduleSection) ?? [];
   return {
     run: config === undefined ? run : runIn(config, run),
     hasRoutes: (config?.section(routesSection).size ?? 0) > 0,
@@ -83,7 +89,8 @@ async function factsOf(
     warden: fleet?.written("warden") ?? null,
     agents: existsSync(agents) ? agents : null,
     server: (fleet?.hasServer ?? true) ? (fleet?.written("server") ?? "") : null,
-    schedules: null,
+    hasPort: fleet?.hasPort ?? false,
+    schedules: schedules.length > 0 ? JSON.stringify(schedules) : null,
     notifications: targets.length > 0 ? "" : null,
   };
 }
@@ -137,6 +144,14 @@ export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Pr
   const machine = localMachine();
   return {
     ...{ filesIn: fleetFilesIn, machine, timers, ask: signalTo },
+    runNamed: () => {
+      const file = findConfigFile({ cwd, env });
+      const text = file === undefined ? "" : readConfigFile(file);
+      // It stands above the first table.
+      const [, named] =
+        /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(text.split(/^\s*\[/m)[0] ?? "") ?? [];
+      return file === undefined || named === undefined ? null : resolve(dirname(file), named);
+    },
     addressIn: (run) => {
       const found = parseRecord(readSmall(join(run, ".viv/server.json"), MAX_BYTES));
       const address = found?.address ?? found?.url;
@@ -151,6 +166,18 @@ export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Pr
 }
 
 const MAX_BYTES = 64 * 1024;
+
+export function schedulePorts(): SchedulePort {
+  const machine = localMachine();
+  return {
+    folderOf: (store) => scheduleFolder(store.folder, store.extension(WORK_SITE) !== null),
+    readText: readTrusted,
+    isUp: (store) => {
+      const last = fleetFilesIn(store.folder).read();
+      return last !== null && isRunning(last, machine);
+    },
+  };
+}
 
 function startOf(pid: number): string {
   return treeOf(pid, "").started;

@@ -1,12 +1,14 @@
 import type { Port } from "../operation/operation.ts";
 import { runIndexPort } from "../overview/page/index-port.ts";
 import { RunIndex } from "../overview/page/run-index.ts";
+import { giveBackMemory } from "../platform/processes/give-back-memory.ts";
 import type { Store } from "../queue/store.ts";
 import type { Provide } from "./invoke.ts";
 
 /**
- * Stores of a server with an index that follows the run from the first request for it until the store is
- * closed; other callers read the run once for each answer.
+ * Stores of a server with an index that follows the run until the store is closed. It lists the run at
+ * once, so that the first page is there in a moment, and reads it with the first request: a server that
+ * nobody looks at needs no titles. Other callers read the run once for each answer.
  */
 export function followedRuns(provide: Provide) {
   const indexes = new WeakMap<Store, RunIndex>();
@@ -20,16 +22,29 @@ export function followedRuns(provide: Provide) {
         await store.close(options);
       },
     };
+    indexIn(followed);
     return followed;
   };
 
-  const indexOf = (store: Store): RunIndex => {
+  const indexIn = (store: Store): RunIndex => {
     const known = indexes.get(store);
     if (known !== undefined) return known;
     const index = new RunIndex(store);
     indexes.set(store, index);
-    // A watch that has ended is begun anew with the next request.
-    index.start(() => void indexes.delete(store));
+    index.start(() => drop(store, index));
+    return index;
+  };
+
+  /** A watch or a reading that has failed is begun anew with the next request. */
+  const drop = (store: Store, index: RunIndex) => {
+    index.stop();
+    if (indexes.get(store) === index) indexes.delete(store);
+  };
+
+  const readIndex = (store: Store): RunIndex => {
+    const index = indexIn(store);
+    if (index.isBegun) return index;
+    index.complete().then(giveBackMemory, () => drop(store, index));
     return index;
   };
 
@@ -38,7 +53,7 @@ export function followedRuns(provide: Provide) {
     (kept: Store | null): Provide =>
     async <T>(port: Port<T>, store: Store | null): Promise<T> =>
       kept !== null && port.name === runIndexPort.name
-        ? (indexOf(kept) as T)
+        ? (readIndex(kept) as T)
         : provide(port, store);
 
   return { follow, provideFor };

@@ -8,6 +8,7 @@ export const NOT_OVER_HTTP: Readonly<Record<string, string>> = {
   "pit init": "a server serves a run that is there",
   "board init": "it makes files in a repository of your choice",
   up: "it runs until it is stopped",
+  down: "it would end the server that answers",
   work: "it runs until it is stopped",
   "crew up": "it runs until it is stopped",
   "keeper up": "it runs until it is stopped",
@@ -17,7 +18,9 @@ export const NOT_OVER_HTTP: Readonly<Record<string, string>> = {
   service: "it installs programs for this user",
   archive: "it takes the run away from its server",
   rm: "it takes the run away from its server",
+  export: "it makes files in a folder of your choice",
   alive: "a process answers for itself",
+  top: "it draws on a terminal; see cards, fleet and report",
 };
 
 /** Operations of other flags of a command, under a name of their own. */
@@ -48,6 +51,7 @@ const PAGE: readonly CatalogEntry[] = [
   ofPage("graph", "tasks and their dependencies"),
   ofPage("timeline", "attempts by worker, throughput, kills"),
   ofPage("fleet", "workers, crew, gate, parts of viv up, schedules"),
+  ofPage("money", "costs by type, model, worker, agent and day; budgets"),
 ];
 
 function ofPage(name: string, summary: string): CatalogEntry {

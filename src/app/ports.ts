@@ -5,16 +5,19 @@ import type { boardPort } from "../board/operations.ts";
 import type { crewPort } from "../crew/crew-ports.ts";
 import type { accountsPort } from "../engines/accounts/accounts.ts";
 import type { fleetPort } from "../fleet/fleet-ports.ts";
+import type { schedulePort } from "../fleet/schedule/operations.ts";
 import type { Program, programPort, upPort, workerCheckPort } from "../fleet/up-ports.ts";
 import type { gatePort } from "../gate/operations.ts";
 import type { forgePort } from "../merge/forge/forge.ts";
 import type { notifyPort } from "../notify/notify-ports.ts";
 import type { Ask, askPort } from "../operation/ask.ts";
 import type { Env, Port } from "../operation/operation.ts";
+import type { ledgersPort } from "../overview/ledger/ledgers.ts";
 import type { enginesPort } from "../overview/model-operations.ts";
 import type { fleetFactsPort } from "../overview/page/fleet.ts";
 import type { runIndexPort } from "../overview/page/index-port.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
+import type { topPort } from "../overview/top/host.ts";
 import type { runChecksPort } from "../queue/operations/maintenance.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
@@ -48,13 +51,16 @@ interface Makers {
   "fleet facts"(): Promise<Of<typeof fleetFactsPort>>;
   forge(): Promise<Of<typeof forgePort>>;
   gate(): Promise<Of<typeof gatePort>>;
+  ledgers(): Promise<Of<typeof ledgersPort>>;
   installed(): Promise<Of<typeof installedPort>>;
   notify(): Promise<Of<typeof notifyPort>>;
   program(): Promise<Of<typeof programPort>>;
   "no route"(): Promise<Of<typeof noRoutePort>>;
   "route host"(): Promise<Of<typeof routeHostPort>>;
+  schedule(): Promise<Of<typeof schedulePort>>;
   template(): Promise<Of<typeof templatePort>>;
   report(): Promise<Of<typeof reportPort>>;
+  top(): Promise<Of<typeof topPort>>;
   "run checks"(): Promise<Of<typeof runChecksPort>>;
   "run index"(store: Store): Promise<Of<typeof runIndexPort>>;
   runs(): Promise<Of<typeof runsPort>>;
@@ -74,6 +80,8 @@ export interface PortSettings {
   notice(sentence: string): void;
   /** Without it there is no terminal. */
   ask?: Ask;
+  /** Its terminal, if it has one, may be drawn on. */
+  ownsTerminal?: boolean;
   /** For tests. */
   machine?: Machine;
   patience?: Patience;
@@ -105,6 +113,7 @@ export function portsHere(settings: PortSettings): Provide {
     program: async () => program,
     "no route": async () => (await import("../work/config-route.ts")).noRoute,
     "route host": async () => (await worker()).routeHost(env),
+    schedule: async () => (await import("./fleet-host.ts")).schedulePorts(),
     template: async () => (await import("./templates/look-around.ts")).templateHost(cwd, env),
     report: async () => (await import("./report-ports.ts")).reportPorts,
     // A server has one that follows the run.
@@ -113,8 +122,10 @@ export function portsHere(settings: PortSettings): Provide {
     "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     server: async () => (await import("./server-parts.ts")).serverHost({ ...settings, provide }),
+    top: async () => (await import("./top-host.ts")).topHost(settings.ownsTerminal),
     up: async () => (await import("./up-host.ts")).upHost(),
     warden: async () => (await import("./warden-ports.ts")).wardenPorts(env, cwd),
+    ledgers: async () => (await import("./ledger-host.ts")).otherLedgers,
     installed: async () => {
       const { whyNotInstalled } = await worker();
       return (program) => whyNotInstalled(program, env.PATH);

@@ -1,5 +1,6 @@
 import { messageOf, VivError } from "../base/errors.ts";
 import { parseRecord } from "../base/json.ts";
+import { asLine } from "../fleet/fleet-cli.ts";
 import { isRunning } from "../fleet/fleet-operations.ts";
 import { type FleetEvent, fleetPort } from "../fleet/fleet-ports.ts";
 import { fleetService } from "../fleet/fleet-service.ts";
@@ -33,7 +34,7 @@ export async function* superviseFleet(
     return yield* serve<FleetEvent, Nothing>(context, (emit) => {
       const tell = (event: FleetEvent) => {
         const at = new Date(context.now()).toISOString();
-        log.write(Buffer.from(`${JSON.stringify({ at, ...event })}\n`));
+        log.write(Buffer.from(`${asLine({ ...event, at })}\n`));
         emit(event);
       };
       const without = ({ kind }: { kind: string }) => no_server && kind === "server";

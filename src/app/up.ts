@@ -181,7 +181,8 @@ const upCommand: Command = {
       event: (emitted: Emitted) => {
         if (emitted.of === "notice") return noticed(emitted.message, io.stderr);
         if (emitted.of !== "up") return views[emitted.of].event(emitted.event as never);
-        return term.isTerminal ? fleet.event(emitted.event) : asLine(emitted.event);
+        const isForPeople = term.isTerminal || emitted.event.kind === "detached";
+        return isForPeople ? fleet.event(emitted.event) : asLine(emitted.event);
       },
     };
   },

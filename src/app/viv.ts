@@ -67,6 +67,7 @@ void runCli({
       const { askOnTerminal } = await import("../operation/ask.ts");
       return askOnTerminal(process, question, stop.signal);
     },
+    ownsTerminal: true,
     notice: (sentence) => void process.stderr.write(`viv: ${plain(sentence)}\n`),
   }),
   flags: (command) => {
@@ -77,8 +78,8 @@ void runCli({
     }
   },
   demo: async (args) => {
-    const worker = fileURLToPath(new URL("./demo-worker.cjs", import.meta.url));
-    return (await import("./demo.ts")).demo(args, worker, stop.signal);
+    const { chooseDemo } = await import("./choose-demo.ts");
+    return chooseDemo(args, fileURLToPath(import.meta.url), stop.signal);
   },
 }).then((status) => {
   process.exitCode = status;

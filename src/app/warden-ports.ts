@@ -3,6 +3,8 @@ import { realpathSync, statSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { crewSection } from "../crew/config.ts";
 import { engineFor } from "../engines/config-engine.ts";
+import { keepSealed } from "../ledger/keep-sealed.ts";
+import { ledgerFolderIn } from "../ledger/room-ledger.ts";
 import { assertTrusted, refuse } from "../platform/files/owned.ts";
 import { findUp } from "../platform/files/search-up.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
@@ -10,6 +12,7 @@ import { localMachine } from "../platform/processes/machine.ts";
 import { ancestorsOf } from "../platform/processes/proc-fs.ts";
 import { newNonce } from "../warden/question.ts";
 import type { WardenPorts } from "../warden/warden-host.ts";
+import { entryOf } from "../warden/warden-ledger.ts";
 import type { TargetKind } from "../warden/warrant.ts";
 import { OUTBOX } from "./outbox-places.ts";
 
@@ -51,6 +54,16 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
       return (await import("../warden/suspects/session-suspect.ts")).bindSession(target, socket, {
         env,
       });
+    },
+    look: async (warrant, files) => {
+      const [{ suspectsFor }, { resolveTarget }, { seenBy }] = await Promise.all([
+        import("../warden/suspects/find-suspects.ts"),
+        import("../warden/resolve.ts"),
+        import("../warden/suspects/seen.ts"),
+      ]);
+      const resolve = (kind: TargetKind, name: string, home: string | null) =>
+        resolveTarget(lookup, kind, name, home);
+      return seenBy(suspectsFor({ machine, files, env, resolve }), warrant);
     },
     ancestors: () => ancestorsOf(process.pid),
     wardenOf: (question) => {
@@ -112,12 +125,17 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
         },
         (event) => {
           emit(event);
+          const entry = entryOf(event, files.folder);
+          if (entry !== null) files.record(machine.clock.now(), entry);
           if (event.kind !== "up") return;
           rules.start(); // not before the pool has its folder
           outbox.start();
         },
       );
+      const warn = (what: string) => emit({ kind: "trouble", what });
+      const sealer = keepSealed(ledgerFolderIn(files.folder), { now: machine.clock.now, warn });
       const end = async () => {
+        await sealer.stop();
         await rules.stop();
         await outbox.stop();
       };

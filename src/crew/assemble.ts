@@ -1,6 +1,7 @@
 import { basename, dirname, extname, join, resolve } from "node:path";
 import { parse } from "smol-toml";
-import { VivError } from "../base/errors.ts";
+import type { Machine } from "../base/clock.ts";
+import { messageOf, VivError } from "../base/errors.ts";
 import { sentence } from "../base/text.ts";
 import { placesOf } from "../base/toml-lines.ts";
 import { enginesSection } from "../engines/config-engine.ts";
@@ -9,6 +10,8 @@ import { type Gate, gateInMemory } from "../gate/gate.ts";
 import type { Context, Here } from "../operation/operation.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "./activity.ts";
 import { Crew } from "./crew.ts";
+import type { CrewFiles } from "./crew-files.ts";
+import { entryOf } from "./crew-ledger.ts";
 import { type CrewEvent, type CrewPorts, crewPort } from "./crew-ports.ts";
 import { EngineRunner } from "./engine-runner.ts";
 import { crewFromTable, type Manifest, type Member, parseManifest } from "./manifest.ts";
@@ -52,8 +55,9 @@ export async function crewFor(
     ? null
     : gateInMemory({ max: choice.maxConcurrent, clock: machine.clock });
   const settings = { ...choice, manifest: file, keeper: { ...choice.keeper, mode } };
+  const files = ports.filesIn(state);
   return new Crew(settings, {
-    ...{ machine, timers, emit, files: ports.filesIn(state) },
+    ...{ machine, timers, files, emit: recorded(emit, files, machine) },
     gate: own && throughBoth(own, machineGate),
     runner: runnerFor(choice, here, ports),
     take: () => ports.take(state),
@@ -70,6 +74,29 @@ export async function crewFor(
       port === null ? null : ports.serve(port, () => activityOf(choice, ports), choice.origins),
     hide: () => ports.excludeFromGit(state),
   });
+}
+
+/** Events are told to people and added to the crew's ledger. */
+function recorded(
+  emit: (event: CrewEvent) => void,
+  files: CrewFiles,
+  { clock }: Machine,
+): (event: CrewEvent) => void {
+  let lastProblem = "";
+  return (event) => {
+    emit(event);
+    const entry = entryOf(event);
+    if (entry === null) return;
+    try {
+      files.record(clock.now(), entry);
+      lastProblem = "";
+    } catch (error) {
+      // A gap in the record does not stop a crew, and is reported once.
+      const message = messageOf(error);
+      if (message !== lastProblem) emit({ kind: "trouble", name: entry.agent, message });
+      lastProblem = message;
+    }
+  };
 }
 
 /** Before anything is made: where there is no such crew, nothing is left behind. */

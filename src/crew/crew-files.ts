@@ -16,6 +16,8 @@ import {
 import { basename, dirname, join } from "node:path";
 import { unlessTaken } from "../base/errno.ts";
 import { isName } from "../base/names.ts";
+import type { NewEntry } from "../ledger/line.ts";
+import { recordIn } from "../ledger/room-ledger.ts";
 import { isTemporary, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { readTrusted } from "../platform/files/owned.ts";
 import {
@@ -84,6 +86,10 @@ export function crewFilesIn(folder: string) {
         const [whole, name = ""] = STATUS.exec(file) ?? [];
         return whole !== undefined && (name === "" || isName(name)) ? [name] : [];
       }),
+    /** Adds a line to the crew's ledger (§31). */
+    record: (at: number, entry: NewEntry) => {
+      if (!isAbandoned) recordIn(folder, at, entry);
+    },
     /** To `_steps.jsonl`; when that is large it becomes `_steps.1.jsonl` and begins anew. */
     append: (line: CrewLine) => {
       if (isAbandoned) return;

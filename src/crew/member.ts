@@ -1,6 +1,7 @@
 import type { ClaimTree } from "../base/clock.ts";
 import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { counted } from "../base/text.ts";
+import { stepEntryOf } from "./crew-ledger.ts";
 import type { MemberContext, Prepared, RunEnd } from "./crew-ports.ts";
 import type { Member } from "./manifest.ts";
 import type { CrewLine, MemberState, TickOutcome } from "./member-status.ts";
@@ -425,6 +426,8 @@ export class CrewMember {
   #append(line: CrewLine): void {
     try {
       this.#context.files.append(line);
+      const step = stepEntryOf(line);
+      if (step !== null) this.#context.files.record(this.#context.machine.clock.now(), step);
     } catch (error) {
       // A gap in the feed does not end a run.
       this.#warn(messageOf(error));

@@ -1,5 +1,7 @@
 import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
+import { keepSealed } from "../ledger/keep-sealed.ts";
+import { ledgerFolderIn } from "../ledger/room-ledger.ts";
 import { count, events, flag, list, text } from "../operation/fields.ts";
 import {
   type Context,
@@ -87,7 +89,14 @@ export function crewStream(context: Context, choice: CrewChoice) {
     const crew = await crewFor(context, choice, emit);
     return {
       run: async () => {
-        if (!context.signal.aborted) await crew.run();
+        const warn = (message: string) => emit({ kind: "log", text: message });
+        const ledger = ledgerFolderIn(choice.state);
+        const sealer = keepSealed(ledger, { now: context.now, warn });
+        try {
+          if (!context.signal.aborted) await crew.run();
+        } finally {
+          await sealer.stop();
+        }
         return {};
       },
       stop: () => crew.stop(),
@@ -202,6 +211,8 @@ async function setPaused(
     throw new VivError("TASK_NOT_FOUND", `there is no member ${name}; there are: ${known}`);
   }
   files.setPaused(key, isPaused);
+  const event = isPaused ? "paused" : "resumed";
+  files.record(context.now(), { room: "crew", event, agent: name, by: context.here.env.USER });
   return { name, state: isPaused ? "paused" : "not running" };
 }
 

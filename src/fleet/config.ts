@@ -17,6 +17,7 @@ export interface FleetSettings {
   /** Null: viv.toml has no `[workers]`. */
   workers: WorkerGroup[] | null;
   hasServer: boolean;
+  hasPort: boolean;
   /**
    * All of a table, so that its change is seen. Not before all sections were read: a key that was asked
    * for counts as known.
@@ -32,6 +33,7 @@ const MOST = 1000;
 export const fleetSection: Section<FleetSettings> = (top) => ({
   workers: workersIn(top),
   hasServer: top.section("server").flag("enabled") ?? true,
+  hasPort: top.section("server").has("port"),
   written: (key) => writtenIn(top.table(key)),
 });
 

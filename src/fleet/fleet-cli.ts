@@ -136,6 +136,7 @@ function sentence(event: FleetEvent, { color }: Term): string | null {
 export const commands = {
   ps: {
     op: ps,
+    readsConfig: true,
     examples: [["viv ps", "exit 1 when no viv up runs on this run"]],
     exit: ({ running }: PsOutput) => (running ? 0 : 1),
     human: (output: PsOutput, term, io) => {
@@ -156,6 +157,7 @@ export const commands = {
   },
   down: {
     op: down,
+    readsConfig: true,
     examples: [
       ["viv down", "waits until running tasks have ended"],
       ["viv down --now", "gives running tasks back"],
@@ -170,7 +172,7 @@ export const commands = {
           case "waits":
             if (event.working.length === 0) return null;
             return color.dim(
-              `waits for ${plain(event.working.join("; "))}; at once: viv down --now`,
+              `waits for ${plain(event.working.join("; "))}${event.now ? "" : "; at once: viv down --now"}`,
             );
           case "gone":
             return `${color.green("stopped")} (pid ${event.pid} is gone)`;

@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { VivError } from "../base/errors.ts";
+import { isVivError, VivError } from "../base/errors.ts";
 import { events, flag } from "../operation/fields.ts";
 import {
   type Context,
@@ -47,14 +47,25 @@ export const LEFT_OVER = "left over";
 export const ps = defineOperation({
   name: "ps",
   summary: "the parts of the running viv up: state, process, restarts, work at hand",
+  changes: () => false,
   input: z.strictObject({}),
   output: psOutput,
   async run(context): Promise<PsOutput> {
-    const { path } = await context.use(runPlacePort);
     const fleet = await context.use(fleetPort);
-    return shownFleet(path, fleet);
+    return shownFleet(await runMeant(context, fleet), fleet);
   },
 });
+
+/** Also where viv.toml has mistakes: a fleet that runs must be seen, and can be stopped. */
+async function runMeant(context: Context, { runNamed }: FleetPort): Promise<string> {
+  try {
+    return (await context.use(runPlacePort)).path;
+  } catch (error) {
+    const named = isVivError(error, "INVALID") ? runNamed() : null;
+    if (named === null) throw error;
+    return named;
+  }
+}
 
 function shownFleet(run: string, { filesIn, machine, addressIn }: FleetPort): PsOutput {
   const files = filesIn(run);
@@ -93,7 +104,7 @@ export function isRunning(last: FleetState, machine: FleetPort["machine"]): bool
 
 export type DownEvent =
   | { kind: "asked"; pid: number; now: boolean }
-  | { kind: "waits"; working: string[] }
+  | { kind: "waits"; working: string[]; now: boolean }
   | { kind: "gone"; pid: number }
   | { kind: "none"; run: string };
 
@@ -120,8 +131,9 @@ async function stopFleet(
   atOnce: boolean,
   emit: (event: DownEvent) => void,
 ): Promise<{ was_running: boolean }> {
-  const { path } = await context.use(runPlacePort);
-  const { filesIn, machine, timers, ask } = await context.use(fleetPort);
+  const fleet = await context.use(fleetPort);
+  const { filesIn, machine, timers, ask } = fleet;
+  const path = await runMeant(context, fleet);
   const files = filesIn(path);
   const first = files.read();
   if (first === null || !isRunning(first, machine)) {
@@ -144,7 +156,7 @@ async function stopFleet(
       if (atOnce && !isAskedTwice) ask(pid, "SIGINT");
       isAskedTwice = true;
       const working = workingIn(state);
-      if (working.join() !== told) emit({ kind: "waits", working });
+      if (working.join() !== told) emit({ kind: "waits", working, now: atOnce });
       told = working.join();
     }
     await new Promise<void>((resolve) => void timers.after(LOOK_AGAIN_MS, resolve));

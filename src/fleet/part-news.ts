@@ -11,10 +11,12 @@ export function eventIn(line: string): PartEvent | null {
   return typeof event?.kind === "string" ? (event as PartEvent) : null;
 }
 
+type Heard = Extract<PartStateName, "working" | "idle" | "paused">;
+
 /** What is known of a part from its events, since it was started. */
 export interface PartNews {
-  /** Null: it has not said that it is ready. */
-  state: Extract<PartStateName, "working" | "idle" | "paused"> | null;
+  /** While nothing is at hand. */
+  resting: Heard;
   /** Tasks, ticks or dances at hand, by name, in words. */
   atHand: ReadonlyMap<string, string>;
   /** What it does when nothing is at hand. */
@@ -22,13 +24,15 @@ export interface PartNews {
   note: string;
 }
 
-export const NO_NEWS: PartNews = { state: null, atHand: new Map(), base: "", note: "" };
+export const NO_NEWS: PartNews = { resting: "idle", atHand: new Map(), base: "", note: "" };
 
 /** The news after an event. An event of an unknown kind only says that the part is there. */
 export function afterEvent(news: PartNews, kind: PartKind, event: PartEvent): PartNews {
-  const heard = READERS[kind]?.(news, event) ?? news;
-  const state = heard.atHand.size > 0 ? "working" : (heard.state ?? "idle");
-  return { ...heard, state: heard.state === "paused" && state === "idle" ? "paused" : state };
+  return READERS[kind]?.(news, event) ?? news;
+}
+
+export function heardState({ atHand, resting }: PartNews): Heard {
+  return atHand.size > 0 ? "working" : resting;
 }
 
 export function doingOf({ atHand, base }: PartNews): string {
@@ -46,7 +50,7 @@ const READERS: Partial<Record<PartKind, Reader>> = {
   worker: (news, event) => {
     switch (event.kind) {
       case "started":
-        return { ...news, state: "idle", base: typesIn(event.types) };
+        return { ...news, base: typesIn(event.types) };
       case "claimed": {
         const again = Number(event.attempt) > 1 ? `, attempt ${event.attempt}` : "";
         return withOne(news, text(event.id), `${text(event.id)} (${text(event.type)}${again})`);
@@ -55,7 +59,7 @@ const READERS: Partial<Record<PartKind, Reader>> = {
         return withoutOne(news, text(event.id));
       case "held": {
         const note = Array.isArray(event.reasons) ? event.reasons.map(String).join("; ") : "";
-        return { ...news, state: note === "" ? "idle" : "paused", note };
+        return { ...news, resting: note === "" ? "idle" : "paused", note };
       }
       case "trouble":
         return { ...news, note: text(event.message) };
@@ -109,7 +113,9 @@ const READERS: Partial<Record<PartKind, Reader>> = {
     }
   },
   server: (news, event) => {
-    if (typeof event.address === "string") return { ...news, base: event.address };
+    if (typeof event.address === "string") {
+      return { ...news, resting: "working", base: event.address };
+    }
     return event.kind === "trouble" ? { ...news, note: text(event.message) } : news;
   },
   reaper: told,

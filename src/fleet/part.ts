@@ -2,14 +2,15 @@ import { messageOf } from "../base/errors.ts";
 import type { Config } from "../base/section.ts";
 import type { Child, ChildEnd } from "../platform/processes/children.ts";
 import { describeEnd, lastError } from "./agent-programs.ts";
-import type { PartState, PartStateName } from "./fleet-files.ts";
+import type { PartState } from "./fleet-files.ts";
 import type { FleetEvent, FleetHost } from "./fleet-ports.ts";
-import { afterEvent, doingOf, eventIn, NO_NEWS, type PartEvent } from "./part-news.ts";
+import { afterEvent, doingOf, eventIn, heardState, NO_NEWS, type PartEvent } from "./part-news.ts";
 import type { PartSpec } from "./parts.ts";
 import { type Death, type RestartEvent, restartedProcess } from "./supervise.ts";
 
 /** Where another process has its name, its folder or its lock. */
 const TAKEN = ["WORKER_TAKEN", "LOCKED"];
+const PORT_TAKEN = /^port \d+ is taken/;
 const USAGE = 2; // the exit status of wrong usage (SPEC §11)
 
 /** One part of a fleet: its process or clock, restarted by itself, and its line in `state.json`. */
@@ -28,6 +29,7 @@ export function fleetPart(
   let isStopping = false;
   /** It has worked as configured, so a refusal may pass: a file it needs is being changed. */
   let wasReady = false;
+  let isPortTaken = false;
   /** For its name; reported once. */
   let isWaiting = false;
   let state: PartState = {
@@ -54,16 +56,21 @@ export function fleetPart(
       isWaiting = false;
       emit({ kind: "begun", part: name, pid: state.process?.pid ?? null });
     }
-    const heard: PartStateName = isStopping ? "stopping" : (news.state ?? "idle");
-    change({ state: heard, doing: doingOf(news), note: news.note });
-    emit({ kind: "said", part: name, of: kind, event });
+    change({
+      state: isStopping ? "stopping" : heardState(news),
+      doing: doingOf(news),
+      note: news.note,
+    });
+    // How a clock stands is in its line of `viv ps`.
+    if (event.kind !== "well") emit({ kind: "said", part: name, of: kind, event });
   };
 
   const startChild = (): Child => {
     news = NO_NEWS;
     if (args === null) return host.startClock(kind, config, onEvent);
+    const own = isPortTaken ? (spec.otherwise ?? args) : args;
     return host.children.start({
-      argv: [...host.viv, ...args],
+      argv: [...host.viv, ...own],
       cwd: host.cwd,
       env: host.env,
       logPath: host.files.logOf(name),
@@ -76,7 +83,13 @@ export function fleetPart(
 
   const judge = (end: ChildEnd): Death => {
     if (args === null) return "failed";
-    if (TAKEN.includes(lastError(end).code ?? "")) return "taken";
+    const { code = "", message } = lastError(end);
+    const hasOther = spec.otherwise !== undefined && !isPortTaken;
+    if (hasOther && PORT_TAKEN.test(message)) {
+      isPortTaken = true;
+      return "taken";
+    }
+    if (TAKEN.includes(code)) return "taken";
     return end.exit === USAGE && !wasReady ? "refused" : "died";
   };
 

@@ -20,6 +20,8 @@ export interface PartSpec {
   kind: PartKind;
   /** The arguments of `viv`; null: a clock of the supervisor. */
   args: readonly string[] | null;
+  /** The same where its port is taken by another program: any free one is as good. */
+  otherwise?: readonly string[];
   /** It is started again when this changes, or its arguments. */
   settings: string;
 }
@@ -36,6 +38,8 @@ export interface FleetFacts {
   /** The path of an agents.toml. */
   agents: string | null;
   server: string | null;
+  /** viv.toml names a port for it. */
+  hasPort: boolean;
   schedules: string | null;
   notifications: string | null;
 }
@@ -63,13 +67,17 @@ export function partsOf(
     clock("reaper", ""),
     ...(notifications === null ? [] : [clock("notifications", "")]), // it reads its own changes
     ...(schedules === null ? [] : [clock("schedules", schedules)]),
-    ...(server === null ? [] : [program("server", server, "serve", on)]),
+    ...(server === null ? [] : [serverOf(program("server", server, "serve", on), facts.hasPort)]),
     ...(warden === null ? [] : [program("warden", warden, "warden", "up")]),
     ...workers,
-    ...(facts.merges && !isManned ? [program("merge", "", "merge", on, "--follow")] : []),
+    ...(facts.merges && !isManned ? [program("merge", "", "merge", on, "--auto")] : []),
     ...(agents === null ? [] : [program("agents", agents, "up", `--config=${agents}`)]),
     ...(crew === null ? [] : [program("crew", crew, "crew", "up")]),
   ];
+}
+
+function serverOf(spec: PartSpec, hasPort: boolean): PartSpec {
+  return hasPort ? spec : { ...spec, otherwise: [...(spec.args ?? []), "--port=0"] };
 }
 
 /** A pit has its agents.toml for that. */

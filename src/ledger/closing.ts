@@ -1,5 +1,5 @@
 import { closeSync, lstatSync, readSync } from "node:fs";
-import { errno } from "../base/errno.ts";
+import { errno, machineErrorOf } from "../base/errno.ts";
 import { parseRecord } from "../base/json.ts";
 import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
 import { readSmall } from "../platform/files/state-files.ts";
@@ -92,6 +92,26 @@ export function awaitSizeWhenClosed(
     // The sealer was killed, or is stopped itself.
     if (uptimeMs() >= giveUpAt) return noteClosed(folder, day, sizeNow());
     pause();
+  }
+}
+
+const seenClosing = new Map<string, number>();
+
+/**
+ * For a reader that finds a closing day again and again: its sealer was killed or stopped, and the day
+ * would not be read on until another one comes. A reader that may not write waits for that.
+ */
+export function helpToClose(folder: string, day: string, size: number): void {
+  const path = fileOf(folder, day, "closed");
+  const now = performance.now();
+  const since = seenClosing.get(path) ?? now;
+  seenClosing.set(path, since);
+  if (now - since < CLOSING_MS) return;
+  seenClosing.delete(path);
+  try {
+    noteClosed(folder, day, size);
+  } catch (error) {
+    if (machineErrorOf(error) === undefined) throw error;
   }
 }
 

@@ -1,4 +1,5 @@
 import { watchPaths } from "../platform/files/watch.ts";
+import { helpToClose } from "./closing.ts";
 import { type DayFile, dayFiles, linesIn } from "./day-files.ts";
 import { type Entry, entryFrom } from "./line.ts";
 import { type Place, type Places, parsePosition, printPosition } from "./position.ts";
@@ -128,7 +129,11 @@ function timeOf({ entry }: Found): string {
 function* lookAt(source: LedgerSource, place: Place, until: Place | null): Generator<Found> {
   const files = dayFiles(source.folder);
   for (const { day, path, size, state } of files) {
-    if (day <= place.upTo || state === "closing") continue;
+    if (day <= place.upTo) continue;
+    if (state === "closing" && until === null) {
+      helpToClose(source.folder, day, size);
+      continue;
+    }
     const known = place.read.get(day) ?? 0;
     // What was behind the end of a closed file comes again, in a later one.
     const from = known <= size ? known : state === "open" ? 0 : size;
@@ -143,6 +148,14 @@ function* lookAt(source: LedgerSource, place: Place, until: Place | null): Gener
     if (state === "sealed" && to === size) place.read.set(day, size); // with a torn tail
   }
   forgetOld(place, files);
+}
+
+/** The position before that day, for `from`: lines of earlier files are left out. */
+export function positionBefore(sources: readonly LedgerSource[], day: string): string {
+  const before = new Date(Date.parse(`${day}T00:00:00Z`) - 86_400_000).toISOString().slice(0, 10);
+  return printPosition(
+    new Map(sources.map(({ name }) => [name, { upTo: before, read: new Map() }])),
+  );
 }
 
 /** Lines of open files may come late; of so many days a position names each. */

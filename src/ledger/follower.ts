@@ -1,3 +1,4 @@
+import { helpToClose } from "./closing.ts";
 import { dayFiles, linesIn } from "./day-files.ts";
 
 /**
@@ -32,7 +33,11 @@ export class LedgerFollower {
     for (const { day, path, size, state } of dayFiles(this.#folder)) {
       const file = `${day}.jsonl`;
       const known = this.#read.get(file) ?? 0;
-      if (size === known || state === "closing") continue;
+      if (size === known) continue;
+      if (state === "closing") {
+        helpToClose(this.#folder, day, size);
+        continue;
+      }
       // What was behind the end of a closed file comes again, in a later one.
       const from = known < size ? known : state === "open" ? 0 : size;
       this.#read.set(file, from);

@@ -24,30 +24,38 @@ export const ROOMS = ["queue", "crew", "warden", "fleet"] as const;
 export type Room = (typeof ROOMS)[number];
 
 export const CREW_EVENTS = [
-  "started", // a member runs: pid
+  "started", // the crew: pid, members
   "stopped",
-  "tick_started", // run
-  "tick_ended", // run, outcome, changed, usd
-  "saved", // the keeper committed: commit
-  "parked", // a member ticks no more: note says why
-  "unparked",
-  "paused", // by a person, or by its rules
+  "added", // a member, by a change of the manifest
+  "removed",
+  "tick_started", // lifecycle
+  "tick_ended", // outcome, seconds, usd, note
+  "saved", // ticks that its RUN-IF saves from here on: saved so far
+  "held", // by its account or its budget: note, until
+  "parked", // it ticks no more until a person acts: note
+  "paused",
   "resumed",
-  "step", // an action of the model in a tick
+  "leftover_ended", // the run of a crew that was killed: pid
+  "step", // an action of a tick: tool, target
 ] as const;
 
 export const WARDEN_EVENTS = [
-  "filed", // a warrant: warrant, target, by, note
-  "withdrawn",
-  "dance_started", // a dog took the warrant
-  "asked", // a question was put to the suspect: round
-  "answered",
-  "pardoned",
-  "executed", // receipt
-  "already_dead",
-  "failed", // the dance came to no verdict
-  "held", // nothing is ended until a person resumes the pool
-  "pool_paused",
+  "started", // the pool: pid, dogs
+  "stopped",
+  "filed", // a warrant: warrant, target, kind, note; agent is its requester
+  "rejected", // a file that is no warrant: path, note
+  "withdrawn", // warrant, target
+  "released", // back to the queue
+  "dance_started", // a dog took the warrant: warrant, target, note
+  "asked", // target, attempt, channel
+  "answered", // target, nonce
+  "executing", // target, processes
+  "held", // an execution waits until a person resumes the pool: target, note
+  "pardoned", // a verdict: target, warrant, note, receipt
+  "executed", // the same
+  "already_dead", // the same
+  "failed", // the same: no verdict could be reached
+  "pool_paused", // note
   "pool_resumed",
 ] as const;
 
@@ -78,9 +86,9 @@ const PROGRAM = "viv";
 export function entryFrom(text: string, room: string): Entry | null {
   const line = parseRecord(text);
   if (line === null || typeof line.event !== "string" || typeof line.at !== "string") return null;
-  const agent = textIn(line.agent) ?? textIn(line.worker) ?? textIn(line.by) ?? PROGRAM;
-  const { at, event } = line;
-  return { ...line, at, room: textIn(line.room) ?? room, event, agent } as Entry;
+  const { at, room: own, event, agent, ...rest } = line;
+  const actor = textIn(agent) ?? textIn(rest.worker) ?? textIn(rest.by) ?? PROGRAM;
+  return { at, room: textIn(own) ?? room, event, agent: actor, ...rest } as Entry;
 }
 
 function textIn(value: unknown): string | undefined {

@@ -1,11 +1,11 @@
-import { readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
 import { Faults } from "../../test/support/faults.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import { holds } from "../../test/support/property.ts";
-import { CLOSING_MS } from "./closing.ts";
+import { CLOSING_MS, noteClosed } from "./closing.ts";
 import { dayFiles, daysIn } from "./day-files.ts";
 import { LedgerFollower } from "./follower.ts";
 import { beginClosing, daysToSeal, sealDay, sealDays } from "./seal.ts";
@@ -101,32 +101,27 @@ test("killed before any change: the next one goes on, verify never complains, no
   }
 });
 
+const MOMENTS = ["measure", "note", "seal"] as const;
+
 /**
  * Writers that are stopped between any two of their steps, while days are closed and sealed and a
  * reader looks: `plan` has what happens at each of these moments.
  */
 test("each line counts once, wherever writers are stopped while days are closed", () => {
   const moment = fc.oneof(
-    { weight: 6, arbitrary: fc.constant({ is: "nothing" as const }) },
-    {
-      weight: 3,
-      arbitrary: fc.record({ is: fc.constant("pass" as const), ms: fc.constantFrom(400, 2_000) }),
-    },
-    {
-      weight: 2,
-      arbitrary: fc.record({
-        is: fc.constant("close" as const),
-        day: fc.integer({ min: 1, max: 3 }),
-      }),
-    },
-    { weight: 2, arbitrary: fc.constant({ is: "seal" as const }) },
-    { weight: 2, arbitrary: fc.constant({ is: "look" as const }) },
+    fc.constant({ is: "nothing" as const }),
+    fc.record({ is: fc.constant("pass" as const), ms: fc.constantFrom(400, 2_000) }),
+    fc.record({ is: fc.constant("close" as const), day: fc.integer({ min: 1, max: 3 }) }),
+    fc.constantFrom(...MOMENTS.map((is) => ({ is }))),
+    fc.constant({ is: "look" as const }),
   );
   const line = fc.record({
     writer: fc.nat(1),
     day: fc.integer({ min: 1, max: 3 }),
     lines: fc.integer({ min: 1, max: 3 }),
     isSoon: fc.boolean(),
+    /** Moments before it. */
+    after: fc.nat(4),
   });
   holds(
     fc.property(
@@ -139,6 +134,7 @@ test("each line counts once, wherever writers are stopped while days are closed"
         let closingSince = new Map<string, number>();
         const follower = new LedgerFollower(place);
         const seen: number[] = [];
+        const sizes = new Map<string, number>();
         const happen = () => {
           const step = steps.shift();
           if (step?.is === "pass") now += step.ms;
@@ -152,9 +148,19 @@ test("each line counts once, wherever writers are stopped while days are closed"
             for (const day of days) if (!closingSince.has(day)) closingSince.set(day, now);
           }
           const isRipe = [...closingSince.values()].every((since) => now - since >= CLOSING_MS);
+          const closing = [...closingSince.keys()].sort();
+          if (step?.is === "measure" && isRipe) {
+            for (const day of closing) sizes.set(day, statSync(join(place, `${day}.jsonl`)).size);
+          }
+          // The sealer was stopped between its look at the size and its note of it.
+          if (step?.is === "note") {
+            for (const day of closing)
+              if (sizes.has(day)) noteClosed(place, day, sizes.get(day) ?? 0);
+          }
           if (step?.is === "seal" && isRipe) {
-            for (const day of [...closingSince.keys()].sort()) sealDay(place, day, NOON);
+            for (const day of closing) sealDay(place, day, NOON);
             closingSince = new Map();
+            sizes.clear();
           }
         };
         const time = {
@@ -167,9 +173,14 @@ test("each line counts once, wherever writers are stopped while days are closed"
             happen();
           },
         };
-        const writers = [0, 1].map(() => new LedgerWriter(place, undefined, time));
+        const open = (path: string) => {
+          happen();
+          return openSync(path, "a");
+        };
+        const writers = [0, 1].map(() => new LedgerWriter(place, open, time));
         let n = 0;
         for (const one of lines) {
+          for (let i = 0; i < one.after; i++) happen();
           const at = `${dayOf(one.day)}T12`;
           const writer = writers[one.writer] as LedgerWriter;
           const texts = Array.from({ length: one.lines }, () => lineOf(n++, dayOf(one.day)));
@@ -186,8 +197,45 @@ test("each line counts once, wherever writers are stopped while days are closed"
         expect(verifyLedger(place).problems).toEqual([]);
       },
     ),
-    { numRuns: 300 },
+    { numRuns: 500 },
   );
+});
+
+test("a line behind the end of a closed file is read once, also by a reader that looks in between", () => {
+  const follower = new LedgerFollower(folder);
+  const seen: number[] = [];
+  let now = 0;
+  const pause = () => {
+    seen.push(...numbersIn(folder, follower)); // the second line is in the file of the day
+    noteClosed(folder, dayOf(1), size);
+  };
+  const writer = new LedgerWriter(folder, undefined, { uptimeMs: () => now, pause });
+  writer.append(dayOf(1), lineOf(0, dayOf(1)), false);
+  const { size } = statSync(join(folder, `${dayOf(1)}.jsonl`));
+  beginClosing(folder, [dayOf(1)]);
+  now = 2_000;
+  writer.append(dayOf(1), lineOf(1, dayOf(1)), false);
+  writer.close();
+  seen.push(...numbersIn(folder, follower));
+  expect([seen, numbersIn(folder)]).toEqual([
+    [0, 1],
+    [0, 1],
+  ]);
+});
+
+test("a writer that was stopped while it opened a file does not write behind a seal", () => {
+  write(folder, [{ day: dayOf(1), n: 0 }]);
+  let now = 0;
+  const open = (path: string) => {
+    if (now === 0) sealUpTo(folder, dayOf(1));
+    now = 2_000;
+    return openSync(path, "a");
+  };
+  const writer = new LedgerWriter(folder, open, { uptimeMs: () => now, pause: () => {} });
+  writer.append(dayOf(1), lineOf(1, dayOf(1)), false);
+  writer.close();
+  expect(numbersIn(folder)).toEqual([0, 1]);
+  expect(verifyLedger(folder)).toEqual({ problems: [], sealed: 1, open: [dayOf(2)] });
 });
 
 /** What can be done to a history; the file of the day that it is about, or null when there is none. */

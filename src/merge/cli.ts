@@ -1,6 +1,6 @@
 import { VivError } from "../base/errors.ts";
 import { counted, quoted } from "../base/text.ts";
-import { type Command, UNTIL_STDIN_CLOSES, type Values } from "../operation/command.ts";
+import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { Progress } from "../operation/progress.ts";
@@ -126,19 +126,19 @@ function mergeProgress(io: Io) {
   return { event, end: () => progress.end() };
 }
 
-const FOLLOW: Command["flags"] = {
-  follow: { kind: "boolean", describe: "land work as it is done, until stopped" },
+const AUTO: Command["flags"] = {
+  auto: { kind: "boolean", describe: "land work as it is done, until stopped" },
   ...UNTIL_STDIN_CLOSES,
 };
 
 const mergeCommand: Command = {
   op: merge,
-  flags: FOLLOW,
+  flags: AUTO,
   instead: async (values) => {
-    if (!values.follow) return undefined;
+    if (!values.auto) return undefined;
     const other = Object.keys(values).find((key) => key in merge.input.shape);
     if (other === undefined) return followCommand;
-    throw new VivError("USAGE", "--follow stands alone: it lands every task as it is done.");
+    throw new VivError("USAGE", "--auto stands alone: it lands every task as it is done.");
   },
   names: { ids: "id" },
   positionals: [{ key: "ids", many: true }],
@@ -148,7 +148,7 @@ const mergeCommand: Command = {
     ["viv merge --all", "land every done task: merge, prove, move the branch"],
     ["viv merge t.4 t.9 --into main", "these two, into main"],
     ["viv merge --continue t.4", "its conflict is resolved in its worktree: commit, prove, land"],
-    ["viv merge --follow", "land each task as it is done, without a worker"],
+    ["viv merge --auto", "land each task as it is done, without a worker"],
     ["viv merge --all --dry-run", "what would land, and what conflicts"],
   ],
   view: (term, io) => {
@@ -175,10 +175,10 @@ const mergeCommand: Command = {
   },
 };
 
-/** `viv merge --follow`. */
+/** `viv merge --auto`. */
 const followCommand: Command = {
   op: mergeFollow,
-  flags: FOLLOW,
+  flags: AUTO,
   examples: [],
   view: ({ color }) => ({
     event: (event: Stamped<FollowEvent>) => {

@@ -13,7 +13,7 @@ import { DEFAULT_MERGE, mergeSection } from "./config.ts";
 import { forgePort } from "./forge/forge.ts";
 import type { MergeContext } from "./session.ts";
 
-/** What `viv merge --follow` emits. */
+/** What `viv merge --auto` emits. */
 export type FollowEvent =
   | { kind: "follows" }
   | ({ kind: "landing" } & BesideEvent)

@@ -68,6 +68,8 @@ interface Described<I extends AnyInput, O extends AnyOutput> {
    * operation that changes nothing opens its run for reading, and HTTP answers it without a token.
    */
   changes?(input: z.output<I>): boolean;
+  /** It reads the whole run: a server gives one answer to many requests, for as long as that cost. */
+  readsAll?: boolean;
   /** Refuses what can be refused without the run, before that is opened or made. */
   check?(context: Pick<Context, "here" | "use">, input: z.output<I>): Promise<void>;
 }

@@ -11,10 +11,14 @@ export interface Term {
 export function termFor(io: Io, stream: Writer): Term {
   const isTerminal = stream.isTTY === true;
   return {
-    color: marked(createColors(wantsColor(io.env, isTerminal))),
+    color: colorsFor(io.env, isTerminal),
     width: isTerminal ? stream.columns || 80 : Number.POSITIVE_INFINITY,
     isTerminal,
   };
+}
+
+export function colorsFor(env: Io["env"], isTerminal: boolean): Term["color"] {
+  return marked(createColors(wantsColor(env, isTerminal)));
 }
 
 /**
@@ -117,11 +121,11 @@ export function plain(text: string): string {
 /** One line of at most `width` columns. */
 export function clip(text: string, width: number): string {
   const line = plain(text).replace(/\s*\n\s*/g, " ⏎ ");
-  if (visible(line) <= width) return line;
+  if (widthOf(line) <= width) return line;
   let left = width - 1; // for the sign that it was cut
   let cut = "";
   for (const { segment } of new Intl.Segmenter().segment(line)) {
-    left -= visible(segment);
+    left -= widthOf(segment);
     if (left < 0) break;
     cut += segment;
   }
@@ -175,7 +179,7 @@ function columnsOf(rows: readonly (readonly Cell[])[]): Column[] {
     row.forEach((cell, index) => {
       columns[index] ??= { index, least: 0, width: 0 };
       const column = columns[index];
-      const width = visible(oneLine(textOf(cell)));
+      const width = widthOf(oneLine(textOf(cell)));
       const least = typeof cell === "string" ? width : Math.min(width, LEAST_PROSE);
       column.least = Math.max(column.least, least);
       column.width = Math.max(column.width, width);
@@ -214,9 +218,9 @@ function widened(band: readonly Column[], width: number): Column[] {
 
 function fitted(cell: Cell, width: number): string {
   const line = oneLine(textOf(cell));
-  const isCut = typeof cell !== "string" && visible(line) > width;
+  const isCut = typeof cell !== "string" && widthOf(line) > width;
   const text = isCut ? clip(stripColors(line), width) : line;
-  return text + " ".repeat(Math.max(0, width - visible(text)));
+  return text + " ".repeat(Math.max(0, width - widthOf(text)));
 }
 
 function textOf(cell: Cell): string {
@@ -232,7 +236,7 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/gu;
 
 /** The columns that a terminal gives to it. */
-function visible(text: string): number {
+export function widthOf(text: string): number {
   const shown = stripColors(text);
   // biome-ignore lint/suspicious/noControlCharactersInRegex: all of ASCII
   if (/^[\u0000-\u007f]*$/.test(shown)) return shown.length;

@@ -24,8 +24,9 @@ import type { LedgerLine } from "../queue/ledger.ts";
 import { defineRunOperation } from "../queue/operation.ts";
 import type { Store } from "../queue/store.ts";
 import { type Route, routesSection } from "../work/config-route.ts";
+import { Slices } from "./page/slices.ts";
 
-const spending = z.object({
+export const spending = z.object({
   usd: z.number(),
   /** The part of it that vendors reported, and the part imputed from the price table. */
   reported: z.number(),
@@ -60,6 +61,7 @@ export const costs = defineRunOperation({
   name: "costs",
   summary: "usage of model runs: dollars, tokens, dollars per proven and per landed task",
   access: "read",
+  readsAll: true,
   input: z.strictObject({
     by: z.optional(z.enum(DIMENSIONS).check(z.describe("group rows by (default: type)"))),
     since: text(SINCE),
@@ -85,7 +87,9 @@ export const costs = defineRunOperation({
     const unasked = new Map<string, Unasked>();
     let unreadable = 0;
     let hasReserved = false;
+    const slices = new Slices(); // a server has other requests
     for await (const line of store.ledger({ since: since ?? undefined })) {
+      await slices.rest();
       tally.add(line);
       if (line.event === "reserved") hasReserved = true;
       if (line.event !== "usage") continue;
@@ -133,7 +137,7 @@ function addUnasked(rows: Map<string, Unasked>, line: LedgerLine): void {
 }
 
 /** The dearest first; days in order. */
-function inOrder(rows: ReadonlyMap<Key, Spending>, by: Dimension): [Key, Spending][] {
+export function inOrder(rows: ReadonlyMap<Key, Spending>, by: Dimension): [Key, Spending][] {
   const name = (key: Key) => key ?? "";
   const byName = (a: Key, b: Key) => (name(a) < name(b) ? -1 : 1);
   return [...rows].sort(([a, x], [b, y]) =>
@@ -145,7 +149,7 @@ function inOrder(rows: ReadonlyMap<Key, Spending>, by: Dimension): [Key, Spendin
   );
 }
 
-function shape(sum: Spending): z.output<typeof spending> {
+export function shape(sum: Spending): z.output<typeof spending> {
   const usd = dollarsOf(sum);
   return {
     usd,

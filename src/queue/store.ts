@@ -293,6 +293,7 @@ export const FINDING_CODES = [
   "dependency_cycle",
   "future_heartbeat",
   "torn_line",
+  "changed_record",
   "same_number",
   "orphan_result",
   "left_over_worker",
@@ -505,7 +506,7 @@ export interface RunRecord {
   readonly location: string;
   /** This host's folder for files of the run: a sandbox hides all of it but the task's own. */
   readonly folder: string;
-  /** This host's folder with the daily files of the ledger. */
+  /** This host's folder of the ledger's daily files (§31). */
   readonly ledgerFolder: string;
   /** This host's folder for workspaces. */
   readonly workspaces: string;

@@ -2,9 +2,10 @@ import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context as HonoContext } from "hono";
 import type { Command, Values } from "../operation/command.ts";
-import { changesSomething, isStream } from "../operation/operation.ts";
+import { type Call, changesSomething, isStream } from "../operation/operation.ts";
 import { checkedInput, inputFromBody, inputFromQuery } from "./given-input.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
+import { KeptAnswers } from "./kept-answers.ts";
 import type { KeptRun } from "./kept-run.ts";
 import { formFor, sendStream } from "./operation-stream.ts";
 import { bodyOf, untilGone } from "./requests.ts";
@@ -33,6 +34,7 @@ const MOST_STREAMS = 64;
 /** `/api/NAME`: the operations, as they are defined. */
 export function operationRoutes(around: ApiAround): Hono<Env> {
   const routes = new Hono<Env>();
+  const kept = new KeptAnswers();
   let streams = 0;
   const { host, run } = around;
   for (const exposed of host.operations) {
@@ -70,25 +72,46 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
         `viv ${name} changes something here; send it as POST, with the token.`,
       );
     }
+    if (isGet && op.readsAll === true) return keptAnswer(c, op as Call, input);
     const { incoming, outgoing } = c.env;
     const signal = AbortSignal.any([untilGone(outgoing), around.stopping]);
     const store = op.access === undefined ? null : await run.store();
-    return host.invoke(run.run, store, { signal, input: () => incoming }, async (context) => {
-      await op.check?.(context, input);
-      if (!isStream(op)) return c.json((await op.run(context, input)) as Values);
-      if (streams >= MOST_STREAMS) {
-        throw new HttpError(429, `${MOST_STREAMS} operations stream already; end one of them.`);
-      }
-      streams++;
-      try {
-        const form = formFor(c.req.header("accept"));
-        const errorOf = (error: unknown) => errorAnswer(error, around.onBug);
-        await sendStream(outgoing, form, around.headers, op.stream(context, input), errorOf);
-        return RESPONSE_ALREADY_SENT;
-      } finally {
-        streams--;
-      }
-    });
+    const answered = host.invoke(
+      run.run,
+      store,
+      { signal, input: () => incoming },
+      async (context) => {
+        await op.check?.(context, input);
+        if (!isStream(op)) return c.json((await op.run(context, input)) as Values);
+        if (streams >= MOST_STREAMS) {
+          throw new HttpError(429, `${MOST_STREAMS} operations stream already; end one of them.`);
+        }
+        streams++;
+        try {
+          const form = formFor(c.req.header("accept"));
+          const errorOf = (error: unknown) => errorAnswer(error, around.onBug);
+          await sendStream(outgoing, form, around.headers, op.stream(context, input), errorOf);
+          return RESPONSE_ALREADY_SENT;
+        } finally {
+          streams--;
+        }
+      },
+    );
+    return changesSomething(op, input) ? answered.finally(() => kept.forget()) : answered;
+  }
+
+  /** Made for all who ask for it, so it does not end with one of them. */
+  async function keptAnswer(c: C, op: Call, input: Values): Promise<Response> {
+    const store = await run.store();
+    const request = { signal: around.stopping, input: () => c.env.incoming };
+    const { text, againIn } = await kept.of(c.req.url, () =>
+      host.invoke(run.run, store, request, async (context) => {
+        await op.check?.(context, input);
+        return JSON.stringify(await op.run(context, input));
+      }),
+    );
+    if (againIn !== null) c.header("x-viv-again-in", String(againIn));
+    return c.body(text, 200, { "content-type": "application/json" });
   }
 
   return routes;

@@ -1,11 +1,18 @@
+import { createHash } from "node:crypto";
 import { lstat, readFile } from "node:fs/promises";
 import { extname, join } from "node:path";
+import { promisify } from "node:util";
+import { gzip } from "node:zlib";
 import { errno } from "../base/errno.ts";
 
 /** The built page: plain files below one folder, and nothing else of the disk. */
 
 export interface StaticFile {
   bytes: Buffer<ArrayBuffer>;
+  /** Null where that is no gain. */
+  gzipped: Buffer<ArrayBuffer> | null;
+  /** In quotes, by its content. */
+  etag: string;
   type: string;
   /** Its name has a hash of its content. */
   isForever: boolean;
@@ -40,10 +47,33 @@ export async function staticFile(folder: string, path: string): Promise<StaticFi
       const stats = await lstat(at);
       if (stats.isSymbolicLink()) return null;
     }
-    const bytes = await readFile(at);
-    return { bytes, type, isForever: parts[0] === "assets" };
+    const file = await contentOf(at);
+    return { ...file, type, isForever: parts[0] === "assets" };
   } catch (error) {
     if (["ENOENT", "ENOTDIR", "EISDIR"].includes(errno(error) ?? "")) return null;
     throw error;
   }
+}
+
+type Content = Pick<StaticFile, "bytes" | "gzipped" | "etag">;
+
+/** The page is a few dozen small files: each is compressed once, until it is another one. */
+const contents = new Map<string, { stamp: string; content: Promise<Content> }>();
+
+async function contentOf(path: string): Promise<Content> {
+  const { mtimeMs, ino, size } = await lstat(path);
+  const stamp = `${ino} ${size} ${mtimeMs}`;
+  const known = contents.get(path);
+  if (known?.stamp === stamp) return known.content;
+  const content = readContent(path);
+  contents.set(path, { stamp, content });
+  content.catch(() => contents.delete(path)); // the one who asked has the error
+  return content;
+}
+
+async function readContent(path: string): Promise<Content> {
+  const bytes = await readFile(path);
+  const zipped = (await promisify(gzip)(bytes, { level: 9 })) as Buffer<ArrayBuffer>;
+  const hash = createHash("sha256").update(bytes).digest("base64url").slice(0, 22);
+  return { bytes, gzipped: zipped.length < bytes.length ? zipped : null, etag: `"${hash}"` };
 }

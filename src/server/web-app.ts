@@ -9,7 +9,7 @@ import { errorAnswer, HttpError } from "./http-errors.ts";
 import type { Limits } from "./limits.ts";
 import type { Metrics, MetricsAround } from "./metrics.ts";
 import { escapeHtml, PLAIN_CSS, plainPage } from "./plain-page.ts";
-import { staticFile } from "./static-page.ts";
+import { type StaticFile, staticFile } from "./static-page.ts";
 
 export interface WebAround extends ApiAround {
   hub: EventHub;
@@ -156,12 +156,22 @@ async function page(c: C, folder: string): Promise<Response> {
   const { path } = c.req;
   if (path.startsWith("/api/")) throw notFound(c);
   const file = path === "/" ? null : await staticFile(folder, path);
-  if (file !== null) {
-    if (file.isForever) c.header("cache-control", "public, max-age=31536000, immutable");
-    return c.body(file.bytes, 200, { "content-type": file.type });
-  }
+  if (file !== null) return send(c, file);
   if (path !== "/" && !isForPeople(c)) throw notFound(c);
   const index = await staticFile(folder, "/index.html");
   if (index === null) return c.html(plainPage("Vivarium", UNBUILT), path === "/" ? 200 : 404);
-  return c.body(index.bytes, 200, { "content-type": index.type });
+  return send(c, index);
+}
+
+function send(c: C, { bytes, gzipped, etag, type, isForever }: StaticFile): Response {
+  // The page itself is asked for each time: another version of the server has another one.
+  c.header("cache-control", isForever ? "public, max-age=31536000, immutable" : "no-cache");
+  c.header("etag", etag);
+  c.header("vary", "accept-encoding");
+  if (c.req.header("if-none-match") === etag) return c.body(null, 304);
+  const mayZip = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|$))/.test(
+    c.req.header("accept-encoding") ?? "",
+  );
+  if (!mayZip || gzipped === null) return c.body(bytes, 200, { "content-type": type });
+  return c.body(gzipped, 200, { "content-type": type, "content-encoding": "gzip" });
 }

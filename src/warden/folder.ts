@@ -1,6 +1,8 @@
 import { lstatSync, mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { quoted } from "../base/text.ts";
+import type { NewEntry } from "../ledger/line.ts";
+import { recordIn } from "../ledger/room-ledger.ts";
 import { withFileLock } from "../platform/files/file-lock.ts";
 import { explained } from "../platform/files/state-files.ts";
 
@@ -31,6 +33,14 @@ export function wardenFolder(path: string, lock = withFileLock) {
         make();
         return lock(at(".files"), act);
       }),
+    /** Adds a line to the warden's ledger (§31). A gap in it must not undo what it is about. */
+    record: (at: number, entry: NewEntry) => {
+      try {
+        recordIn(path, at, entry);
+      } catch {
+        // A full disk, most likely: the next thing that matters more reports it.
+      }
+    },
     /** Also a folder of that name. */
     remove: (file: string) => explain(() => rmSync(file, { force: true, recursive: true })),
   };

@@ -11,10 +11,16 @@ import { OpenTargets, parseWarrant, type Warrant } from "./warrant.ts";
 
 /** `warrants/`, and those that no dog takes: `rejected/`, `withdrawn/`. */
 export function queueFiles(
-  { at, locked, remove, explained }: WardenFolder,
+  { at, locked, remove, explained, record }: WardenFolder,
   { queued, named, pathOf }: WarrantReader,
   { dances }: Pick<DanceFiles, "dances">,
 ) {
+  const recordFiled = ({ id, target, kind, requester, reason, filed_at }: Warrant) => {
+    const about = { warrant: id, target, kind, note: reason };
+    record(Date.parse(filed_at) || Date.now(), {
+      ...{ room: "warden", event: "filed", agent: requester, ...about },
+    });
+  };
   return {
     /** The queue, the oldest first, and the files in it that are no warrants. */
     queued: () => explained(queued),
@@ -25,6 +31,7 @@ export function queueFiles(
         const same = new OpenTargets([...dancing, ...queued().warrants], ownSocket).same(warrant);
         if (same !== undefined) return { filed: false, id: same };
         createFileSynced(at("warrants", `${warrant.id}.json`), json(warrant));
+        recordFiled(warrant);
         return { filed: true, id: warrant.id };
       }),
     /** The warrant in the file of that name: its id may be another. */

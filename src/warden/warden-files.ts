@@ -50,7 +50,7 @@ export interface WardenState extends ProcessIdentity {
 /** The warden's state folder (SPEC §19): the queue, the dances, the receipts, and the pool's own. */
 export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
   const state = wardenFolder(folder, lock);
-  const { at, make, remove, explained } = state;
+  const { at, make, remove, explained, record } = state;
   const warrants = warrantReader(state);
   const dances = danceFiles(state, warrants);
   return {
@@ -95,12 +95,16 @@ export function wardenFilesIn(folder: string, lock?: typeof withFileLock) {
       explained(() => {
         make(); // a pause counts for a warden that is yet to start
         replaceFileSynced(at("paused"), json(pause));
+        const about = { agent: pause.by, note: pause.why };
+        record(Date.parse(pause.since), { room: "warden", event: "pool_paused", ...about });
       }),
-    resume: (time: number) =>
+    resume: (time: number, by = "viv") =>
       explained(() => {
         replaceFileSynced(at("resumed"), `${new Date(time).toISOString()}\n`);
         rmSync(at("paused"), { force: true });
+        record(time, { room: "warden", event: "pool_resumed", agent: by });
       }),
+    record,
     /** When it was last resumed: executions before that no longer count. */
     resumedAt: () => Date.parse(readSmall(at("resumed"), 100)?.trim() ?? "") || 0,
 

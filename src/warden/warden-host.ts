@@ -88,6 +88,8 @@ export interface WardenPorts extends Lookup {
   findCrew(): string | null;
   /** The session or process that this warrant names now. */
   bind(warrant: Warrant): Promise<BindResult>;
+  /** The target of this warrant as it is now: only a look. `log`: the end of the one it wrote to last. */
+  look(warrant: Warrant, files: WardenFiles): Promise<Seen>;
   /** From this process up to the first. */
   ancestors(): Pick<ProcessIdentity, "pid" | "started">[];
   /** The state folder of the warden that wrote this question; null when there is no question. */
@@ -96,6 +98,10 @@ export interface WardenPorts extends Lookup {
   /** The pool, with its rules. */
   service(options: WardenOptions, emit: (event: WardenEvent) => void): Promise<WardenService>;
 }
+
+export type Seen =
+  | { is: "there"; screen: string[]; log: { path: string; lines: string[] } | null }
+  | { is: "gone" | "unknown"; why: string };
 
 export const wardenPort = definePort<WardenPorts>("warden");
 

@@ -204,7 +204,24 @@ export function report(run, since) {
       budgets: isEmpty ? [] : [{ of: "day", unit: "usd", spent: 41.86, limit: 60 }],
       ...{ reserved_usd: 0, crew_today_usd: 1.95 },
     },
-    ...{ worked: [], slowest: [], dearest: [], retried: [], killed: [], notes: [] },
+    ...{
+      worked: [
+        {
+          name: "ada",
+          kind: "worker",
+          from: ago(hours * HOUR),
+          to: ago(0),
+          tasks: 61,
+          busy_ms: 4e7,
+          slots: [],
+        },
+      ],
+      slowest: [],
+      dearest: [],
+      retried: [],
+      killed: [],
+      notes: [],
+    },
   };
 }
 
@@ -215,7 +232,7 @@ function needs(run) {
     {
       kind: "review",
       subject: first.id,
-      text: `${first.title}: proven`,
+      text: `proven; ${first.title}`,
       command: `viv approve ${first.id}`,
       count: 1,
       tasks: [first.id],
@@ -223,7 +240,7 @@ function needs(run) {
     {
       kind: "review",
       subject: second.id,
-      text: `${second.title}: not proven: no proof ran`,
+      text: `not proven: no proof ran; ${second.title}`,
       command: `viv show ${second.id}`,
       count: 1,
       tasks: [second.id],

@@ -7,7 +7,7 @@ import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { makeRun, matches, random, report, timeline } from "./fixtures.mjs";
+import { makeRun, matches, report, timeline } from "./fixtures.mjs";
 import { diff, logLine, neighbours, show, why } from "./task.mjs";
 
 const TYPES = {
@@ -261,7 +261,7 @@ export async function startDevServer({
   return {
     url: `http://127.0.0.1:${server.address().port}`,
     port: server.address().port,
-    ...{ run, posted, artifacts, logs, find, move, tell, random },
+    ...{ run, posted, artifacts, logs, operations, find, move, tell },
     /** Ends every connection, as a server that is killed. */
     close: () => {
       clearInterval(timer);

@@ -35,6 +35,7 @@ function tableSchema(path: string, keys: KnownKeys): Schema {
     inner.map((key) => [key.slice(path === "" ? 0 : path.length + 1), keySchema(key, keys)]),
   );
   if (path === "crew") return crewSchema(properties);
+  if (path === "workers") return workersSchema(properties);
   if (!own) return { type: "object", properties, additionalProperties: false };
   const named = properties["*"] ?? {};
   if (path !== "engines") return { type: "object", additionalProperties: named };
@@ -52,6 +53,12 @@ function crewSchema(properties: Record<string, Schema>): Schema {
   };
   const all = Object.fromEntries(CREW_KEYS.map((key) => [key, properties[key] ?? {}]));
   return { type: "object", properties: all, additionalProperties: member };
+}
+
+/** A group has the keys of the whole. */
+function workersSchema(properties: Record<string, Schema>): Schema {
+  const table = { type: "object", properties, additionalProperties: false };
+  return { ...table, additionalProperties: { ...described("workers.*"), ...table } };
 }
 
 function parentOf(path: string): string {

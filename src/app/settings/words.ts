@@ -97,6 +97,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   "merge.body": ["template of a pull request's text, relative to this file", "our own"],
 
   server: ["the page and the API: viv serve"],
+  "server.enabled": ["whether viv up starts it", "true"],
   "server.port": ["its port; 0: any free one", "4747"],
   "server.bind": ["the address it listens on", "127.0.0.1"],
   "server.insecure": ["other interfaces without TLS", "false"],
@@ -141,6 +142,27 @@ const WORDS: Readonly<Record<string, Words>> = {
   "budget.day": ["in a day (UTC)", "no limit"],
   "budget.*.usd": ["dollars"],
   "budget.*.tokens": ["tokens"],
+
+  workers: ["the workers of viv up; without it 2, for every type with a route"],
+  "workers.count": ["processes; 0: none", "1"],
+  "workers.types": ["only tasks of these types", "every type with a route"],
+  "workers.concurrency": ["concurrent tasks of each process", "1"],
+  "workers.*": ["a group of workers: NAME-1, NAME-2 and so on"],
+
+  schedule: ["tasks at fixed times, while viv up runs"],
+  "schedule.[].name": ["its name; the ids of its tasks begin with it"],
+  "schedule.[].cron": [
+    "its times: minute hour day month weekday, six fields with seconds, or @daily",
+  ],
+  "schedule.[].timezone": ["the zone of these times", "the machine's"],
+  "schedule.[].type": ["type of the task that each fire enqueues"],
+  "schedule.[].payload": ["payload of that task"],
+  "schedule.[].jsonl": ["instead of type: a file with a task on each line, relative to this one"],
+  "schedule.[].chain": ["same as jsonl"],
+  "schedule.[].priority": ["priority of tasks that name none", "normal"],
+  "schedule.[].missed": ["fires of a time without viv up: enqueue the last one, or none", "once"],
+  "schedule.[].overlap": ["false: skip a fire while tasks of the last one are unfinished", "true"],
+  "schedule.[].enabled": ["whether it fires", "true"],
 
   crew: ["a crew: a table for each member, and the keys of all"],
   "crew.stagger": ["pause between the first ticks of two members"],

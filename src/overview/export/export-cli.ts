@@ -19,7 +19,7 @@ const exportCommand: Command = {
     term,
   ) =>
     [
-      `wrote ${counted(files, "file", formatCount)}, ${formatSize(bytes)}, with ${counted(tasks, "task", formatCount)} (${counted(task_pages, "page", formatCount)} of tasks) to ${plain(dir)}`,
+      `wrote ${counted(files, "file", formatCount)}, ${formatSize(bytes)}, with ${counted(tasks, "task", formatCount)} (${counted(task_pages, "page", formatCount)} for them) to ${plain(dir)}`,
       term.color.dim(
         "Paths, names and what looks like a secret are taken out; read artifacts before you publish them.",
       ),

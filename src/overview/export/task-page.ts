@@ -1,4 +1,4 @@
-import { formatCount, formatUsd } from "../../base/amount.ts";
+import { formatUsd } from "../../base/amount.ts";
 import { formatTook } from "../../base/duration.ts";
 import { formatSize } from "../../base/size.ts";
 import { isAttempt } from "../../queue/attempt.ts";
@@ -92,7 +92,7 @@ function proofPanel(h: Tag, { proof }: TaskDetail): Html | null {
 
 function excerpt(h: Tag, title: string, part: Excerpt | null, which: string): Html | null {
   if (part === null || part.bytes === 0) return null;
-  const cut = `the ${which} part of ${formatSize(part.bytes)} (${formatCount(part.bytes)} bytes)`;
+  const cut = `the ${which} part of ${formatSize(part.bytes)}`;
   return panel(
     h,
     title,

@@ -53,12 +53,15 @@ export class RunIndex {
     return index;
   }
 
-  /** Follows the run until `stop`. `onError`: the watch has ended; what is shown is no longer up to date. */
+  /**
+   * Follows the run until `stop`, and lists it; files and the ledger are read from the first `complete()`
+   * on. `onError`: the watch has ended; what is shown is no longer up to date.
+   */
   start(onError: (error: unknown) => void = () => {}): void {
     void this.#follow().catch(onError);
     const offNews = this.#ledger.onNews(() => this.#noteNews());
     this.#stop.signal.addEventListener("abort", offNews);
-    this.complete().catch(onError);
+    this.listed().catch(onError);
   }
 
   stop(): void {
@@ -69,6 +72,11 @@ export class RunIndex {
   listed(): Promise<void> {
     this.#listed ??= this.#list().then(() => this.#lookAtSuspects());
     return this.#listed;
+  }
+
+  /** The files are being read, or were. */
+  get isBegun(): boolean {
+    return this.#complete !== null;
   }
 
   /** All files and the ledger were read. */

@@ -1,4 +1,3 @@
-import { setImmediate } from "node:timers/promises";
 import { isVivError } from "../../base/errors.ts";
 import { budgetSection } from "../../engines/costs/config-costs.ts";
 import { LedgerTotals } from "../../engines/costs/ledger-totals.ts";
@@ -9,6 +8,7 @@ import type { Proof } from "../../queue/attempt.ts";
 import type { RunContext } from "../../queue/operation.ts";
 import type { LedgerNews, Store, TaskSummary } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
+import { Slices } from "../page/slices.ts";
 import { type LastMove, LedgerDigest } from "./ledger-digest.ts";
 
 /** One pass over the ledger: the facts about tasks, the money of the period, and the budgets of now. */
@@ -21,6 +21,7 @@ export async function readLedger({ store, now, here }: RunContext, since: string
   };
   const lines = async function* () {
     let offset = 0;
+    const slices = new Slices(); // a server has other requests
     for await (const line of store.ledger({ onTorn })) {
       digest.add(line);
       if (!(line.at < since)) {
@@ -28,6 +29,7 @@ export async function readLedger({ store, now, here }: RunContext, since: string
         if (line.event === "usage" && line.unreadable === true) unreadable++;
       }
       yield { line, file: "", offset: offset++ };
+      await slices.rest();
     }
   };
   const limits = here.config?.section(budgetSection);
@@ -58,8 +60,10 @@ async function readBudget(
 export async function readStates(store: Store) {
   const all = { review: [], failed: [], claimed: [], done: [] } as Record<string, TaskSummary[]>;
   const states = ["review", "claimed", "failed", "done"] as const;
+  const slices = new Slices();
   for await (const task of store.list({ states, unopened: true })) {
     all[task.state]?.push(task);
+    await slices.rest();
   }
   const { review = [], failed = [], claimed = [], done = [] } = all;
   const numeric = new Intl.Collator("en", { numeric: true });
@@ -84,6 +88,7 @@ export function whyUnproven(proof: Proof | null, last: LastMove | null, task?: T
 export async function readDone(done: readonly TaskSummary[], digest: LedgerDigest, since: string) {
   const all = new Set(done.map(({ id }) => id));
   const result = { all, count: 0, proven: 0, unproven: [] as string[], by_hand: 0 };
+  const slices = new Slices();
   for (const { id, since: at } of done) {
     const last = digest.tasks.get(id)?.last;
     const move = last?.to === "done" ? last : null;
@@ -92,7 +97,7 @@ export async function readDone(done: readonly TaskSummary[], digest: LedgerDiges
     if (move === null) result.by_hand++;
     if (move?.proven) result.proven++;
     else if (result.unproven.length < MOST_NAMED) result.unproven.push(id);
-    if (result.count % 1000 === 0) await setImmediate(); // a server has other requests
+    await slices.rest();
   }
   return result;
 }

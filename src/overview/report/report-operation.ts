@@ -39,6 +39,7 @@ export const report = defineRunOperation({
   name: "report",
   summary: "what needs you first; then done, proven, landed, cost, who worked, what was killed",
   access: "read",
+  readsAll: true,
   input: z.strictObject({ since: text(`${SINCE} (default: ${DEFAULT_PERIOD})`) }),
   output: reportOutput,
   async run(context, { since: wanted = DEFAULT_PERIOD }): Promise<Report> {

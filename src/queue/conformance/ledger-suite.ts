@@ -191,6 +191,8 @@ export function ledgerSuite(make: MakeHarness): void {
       const opened = await collect(store.list());
       const expected = opened.map((one) => ({ ...one, type: null, priority: undefined }));
       expect(await collect(store.list({ unopened: true }))).toEqual(expected);
+      const whole = await collect(store.list({ states: ["waiting"], tasks: true }));
+      expect(whole).toMatchObject([{ id: "b", task: { task_id: "b", depends_on: ["a"] } }]);
     });
 
     test("a sorted list has the oldest first, of ended tasks the newest; a limit keeps the first", async () => {

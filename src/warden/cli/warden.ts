@@ -5,6 +5,7 @@ import { type Command, UNTIL_STDIN_CLOSES } from "../../operation/command.ts";
 import type { Stamped } from "../../operation/operation.ts";
 import { type Cell, plain, prose, type Term, table } from "../../operation/term.ts";
 import { wardenCommand } from "../folder.ts";
+import { wardenReceipts } from "../operations/receipts.ts";
 import {
   alive,
   type WardenStatus,
@@ -46,6 +47,23 @@ export const commands = {
         ...part("Found", output.findings.map(findingRow), term),
         ...part("Verdicts of the last day", output.verdicts.map(verdictRow), term),
       ].join("\n");
+    },
+  },
+  "warden receipts": {
+    op: wardenReceipts,
+    names,
+    examples: [["viv warden receipts --since 22:00", "each with its proof: viv epitaph ID"]],
+    human: (output: z.output<typeof wardenReceipts.output>, term) => {
+      const { dim } = term.color;
+      if (output.receipts.length === 0) return dim("no receipts");
+      const rows = output.receipts.map((one) => [
+        ...[dim(one.ended_at.slice(0, 16)), plain(one.warrant), plain(one.target), one.verdict],
+        `asked ${one.asked}`,
+        one.exit.length === 0 ? "" : `ended ${counted(one.exit.length, "process", String)}`,
+        prose(plain(one.why)),
+      ]);
+      const more = output.more > 0 ? [dim(`${output.more} more: --limit N`)] : [];
+      return [table(rows, term), ...more].join("\n");
     },
   },
   "warden pause": {

@@ -12,6 +12,7 @@ import {
   poolRelease,
   poolStatus,
 } from "../operations/dogs.ts";
+import { warrantScreen } from "../operations/screen.ts";
 import type { DanceView } from "../operations/warden-place.ts";
 import {
   dogWarrants,
@@ -79,6 +80,18 @@ export const commands = {
         ...(record ? recordRows(record) : []),
       ];
       return `${color.bold(plain(id))}  ${color.yellow(state)}\n${table(rows, term)}`;
+    },
+  },
+  "warrant screen": {
+    op: warrantScreen,
+    names,
+    positionals: [{ key: "id" }],
+    examples: [["viv warrant screen w1", "its terminal, or the end of its log, as it is now"]],
+    human: (output: z.output<typeof warrantScreen.output>, { color }) => {
+      const { source, why, path, lines } = output;
+      const head = path === null ? source : `${source} ${plain(path)}`;
+      if (source === "none") return color.dim(`nothing to see: ${plain(why ?? "")}`);
+      return [color.dim(head), ...lines.map(plain)].join("\n");
     },
   },
   "warrant withdraw": {

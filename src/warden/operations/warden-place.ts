@@ -39,6 +39,11 @@ export async function wardenPlace(context: Context, given?: string): Promise<War
   return { here, ports, config, files: ports.filesIn(state), stateWords };
 }
 
+/** The person who acts, for the record. */
+export function personOf({ env }: Here): string {
+  return env.USER || "unknown";
+}
+
 function atHome(path: string, { env }: Here): string {
   return env.HOME && path.startsWith("~/") ? join(env.HOME, path.slice(2)) : path;
 }

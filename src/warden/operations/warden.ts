@@ -11,11 +11,13 @@ import {
 import { MAX_POOL, parseTimeouts } from "../config.ts";
 import { type Dance, isUndecided, VERDICTS } from "../dance.ts";
 import { assertNonce, isAnswerOf } from "../question.ts";
+import type { WardenFiles } from "../warden-files.ts";
 import type { WardenEvent, WardenOptions, WardenPorts } from "../warden-host.ts";
 import { oneLine } from "../warrant.ts";
 import {
   danceViews,
   fromConfig,
+  personOf,
   poolSize,
   stateFlag,
   type WardenPlace,
@@ -89,7 +91,7 @@ export const wardenPause = defineOperation({
     if (before) return { paused: before };
     const pause = {
       since: new Date(context.now()).toISOString(),
-      by: here.env.USER || "unknown",
+      by: personOf(here),
       why: oneLine(why) || "by hand",
     };
     files.pause(pause);
@@ -105,7 +107,7 @@ export const wardenResume = defineOperation({
   async run(context, { state }) {
     const { files } = await wardenPlace(context, state);
     const was = files.paused();
-    if (was) files.resume(context.now());
+    if (was) files.resume(context.now(), personOf(context.here));
     return { was };
   },
 });
@@ -134,10 +136,22 @@ export const alive = defineOperation({
       const message = `no question in ${files.folder} has the nonce ${nonce} now; --state-dir DIR names another warden's folder.`;
       throw new VivError("WARRANT_NOT_FOUND", message, { nonce });
     }
-    files.answer(nonce, answerText(nonce, place, context.now()));
+    answerAs(place, files, nonce, context.now());
     return { nonce, answered: true, nonces: [nonce] };
   },
 });
+
+function answerAs(place: WardenPlace, files: WardenFiles, nonce: string, now: number): void {
+  files.answer(nonce, answerText(nonce, place, now));
+  const asked = (dance: Dance) => dance.attempts.some((one) => one.nonce === nonce);
+  const dance = files.dances().find(asked);
+  if (dance !== undefined) recordAnswer(files, dance, nonce, now);
+}
+
+function recordAnswer(files: WardenFiles, { id, warrant }: Dance, nonce: string, now: number) {
+  const about = { dog: id, target: warrant.target, warrant: warrant.id, nonce };
+  files.record(now, { room: "warden", event: "answered", agent: warrant.target, ...about });
+}
 
 /** Answers all questions to this process: of its own warden, and of the one in VIV_QUESTION. */
 function answerOwn(place: WardenPlace, isAnyWarden: boolean, now: number) {
@@ -152,6 +166,7 @@ function answerOwn(place: WardenPlace, isAnyWarden: boolean, now: number) {
       const answer = answerText(nonce, place, now);
       if (!isFrom(answer, nonce, dance, ports)) continue;
       files.answer(nonce, answer);
+      recordAnswer(files, dance, nonce, now);
       nonces.push(nonce);
     }
   }

@@ -13,6 +13,7 @@ import {
   findWarrant,
   fromConfig,
   noWardenNotes,
+  personOf,
   stateFlag,
   type WardenPlace,
   type WarrantPlace,
@@ -117,11 +118,19 @@ export const warrantWithdraw = defineOperation({
     const { files } = place;
     let found = findWarrant(place, given);
     const { id, target } = found.warrant;
+    const recordWithdrawal = () => {
+      const about = { agent: personOf(context.here), warrant: id, target };
+      files.record(context.now(), { room: "warden", event: "withdrawn", ...about });
+    };
     if (found.state === "queued") {
-      if (await files.withdrawQueued(id)) return { id, target, withdrawn: true, notes: [] };
+      if (await files.withdrawQueued(id)) {
+        recordWithdrawal();
+        return { id, target, withdrawn: true, notes: [] };
+      }
       found = findWarrant(place, given); // a dog has just taken it
     }
     if (found.state === "dancing" && (await files.askToWithdraw(id))) {
+      recordWithdrawal();
       const notes = noWardenNotes(place, "the dance ends when one is");
       return { id, target, withdrawn: false, notes };
     }

@@ -10,6 +10,7 @@ import { closedTypes } from "../../engines/accounts/closed-types.ts";
 import { budgetSection, pricesSection } from "../../engines/costs/config-costs.ts";
 import { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import { type EngineSlots, engineSlots } from "../../engines/engine-slots.ts";
+import { keepSealed } from "../../ledger/keep-sealed.ts";
 import { amount, count, duration, events, flag, list, text } from "../../operation/fields.ts";
 import { serve } from "../../operation/operation.ts";
 import { defineRunStream, type RunContext } from "../../queue/operation.ts";
@@ -45,7 +46,7 @@ const input = z.strictObject({
   concurrency: count("concurrent tasks (default: 1)"),
   worker_id: text("name of a worker (default: host and process id)"),
   timeout: duration("time limit of one attempt (where its route has none)"),
-  once: flag("exit after one task"),
+  once: flag("exit after the first one (task)"),
   drain: flag("exit when nothing is left to do; with 1 if a task failed meanwhile"),
   exit_zero: flag("exit with 0 also if a task failed (--drain)"),
   max_tasks: count("exit after N tasks"),
@@ -120,7 +121,12 @@ export const work = defineRunStream({
         stopNow: () => worker.stopNow(),
         run: async () => {
           const unfollow = follow?.(await context.use(configWatchPort));
-          const report = await worker.run().finally(() => unfollow?.());
+          const warn = (message: string, code: string) => emit({ kind: "trouble", code, message });
+          const sealer = keepSealed(store.ledgerFolder, { now: context.now, warn });
+          const report = await worker.run().finally(async () => {
+            unfollow?.();
+            await sealer.stop();
+          });
           const failed = given.drain ? await failedSince(store, begin) : undefined;
           const behind = given.drain ? await left() : null;
           const ended = { ...report, failed, ...(behind && { left: behind }) };

@@ -23,8 +23,17 @@ export function apiPath(operation: string, query: Query = {}): string {
 }
 
 export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
+  return (await getDated<T>(path, signal)).data;
+}
+
+/** `againIn`: it was made for an earlier request; so many ms later a newer one can be had. */
+export async function getDated<T>(
+  path: string,
+  signal?: AbortSignal,
+): Promise<{ data: T; againIn: number | null }> {
   const response = await answered(fetch(path, { signal, headers: { accept: "application/json" } }));
-  return (await response.json()) as T;
+  const againIn = Number(response.headers.get("x-viv-again-in"));
+  return { data: (await response.json()) as T, againIn: againIn > 0 ? againIn : null };
 }
 
 /** Any operation, with its input as the body. Of a stream: its output, once it has ended. */

@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
-import { type ApiError, get, isAbort } from "./api.ts";
+import { type ApiError, getDated, isAbort } from "./api.ts";
 import { type EventKind, generation, type LiveEvent, onEvent } from "./events.ts";
 
 export interface Resource<T> {
@@ -124,7 +124,8 @@ function later(path: string, entry: Entry, every: number): void {
     entry.isDue = true;
     return;
   }
-  if (entry.timer !== undefined) return;
+  if (entry.timer !== undefined && every > 0) return;
+  clearTimeout(entry.timer);
   const pause = every === 0 ? 0 : Math.max(30, entry.free + every - Date.now());
   entry.timer = setTimeout(() => {
     entry.timer = undefined;
@@ -141,9 +142,11 @@ async function read(path: string, entry: Entry): Promise<void> {
   entry.isDue = false;
   entry.state.value = { ...entry.state.value, isLoading: true };
   const began = Date.now();
+  let againIn: number | null = null;
   try {
-    const data = await get(path, abort.signal);
+    const { data, ...dated } = await getDated<unknown>(path, abort.signal);
     if (entry.abort !== abort) return;
+    againIn = dated.againIn;
     entry.state.value = { data, error: null, isLoading: false };
   } catch (error) {
     if (isAbort(error) || entry.abort !== abort) return;
@@ -151,6 +154,6 @@ async function read(path: string, entry: Entry): Promise<void> {
   }
   entry.abort = null;
   // A server that needs a second for an answer is not asked four times in one.
-  entry.free = Date.now() + 2 * (Date.now() - began);
-  if (entry.isDue && entry.users > 0) later(path, entry, 250);
+  entry.free = Date.now() + Math.max(2 * (Date.now() - began), againIn ?? 0);
+  if ((entry.isDue || againIn !== null) && entry.users > 0) later(path, entry, 250);
 }

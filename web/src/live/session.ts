@@ -15,7 +15,10 @@ export const session = computed(() => {
   if (known.value === null) return null;
   const { run_dir } = known.value;
   const parts = run_dir.split("/").filter(Boolean);
-  return { ...known.value, name: parts.at(-1) ?? run_dir, path: shortened(parts, run_dir) };
+  // A folder that is only called run says nothing; the one around it does.
+  const last = parts.at(-1) ?? run_dir;
+  const name = ["run", ".viv", "runs"].includes(last) ? (parts.at(-2) ?? last) : last;
+  return { ...known.value, name, path: shortened(parts, run_dir) };
 });
 
 export async function readSession(): Promise<void> {

@@ -25,6 +25,7 @@ export function App() {
   const classes = ["app"];
   if (connection.value.state === "lost") classes.push("is-lost");
   if (isInDrawer) classes.push("has-drawer");
+  if (view.value === "task") classes.push("is-task");
   return (
     <div class={classes.join(" ")}>
       <a

@@ -21,7 +21,7 @@ export function useReport(since = NIGHT): Resource<Report> {
   return useResource<Report>(apiPath("report", { since }), {
     refreshOn: ["task", "ledger"],
     match: (event) => event.kind !== "ledger" || event.data.event !== "step",
-    every: 3_000,
+    every: 5_000,
   });
 }
 

@@ -18,8 +18,8 @@ const THEME_LABEL = {
 
 export function Sidebar() {
   return (
-    <div class="side">
-      <a class="brand" href={routeHref("overview")}>
+    <section class="side" aria-label="Vivarium">
+      <a class="brand" href={routeHref("overview")} aria-label="Vivarium">
         <Mark />
         <span>Vivarium</span>
       </a>
@@ -59,7 +59,7 @@ export function Sidebar() {
           ))}
         </fieldset>
       </div>
-    </div>
+    </section>
   );
 }
 
@@ -68,12 +68,7 @@ function NavLink({ view: one }: { view: View }) {
   return (
     <>
       {one.startsGroup && <hr />}
-      <a
-        href={routeHref(one.name)}
-        title={one.label}
-        aria-label={one.label}
-        aria-current={isCurrent ? "page" : undefined}
-      >
+      <a href={routeHref(one.name)} title={one.label} aria-current={isCurrent ? "page" : undefined}>
         <Icon name={one.icon} />
         <span>{one.label}</span>
         {one.useCount && <NavFigure use={one.useCount} />}

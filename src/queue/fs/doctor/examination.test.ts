@@ -18,6 +18,7 @@ import { afterEach, describe, expect, test, vi } from "vitest";
 import { newFolder } from "../../../../test/support/folders.ts";
 import { FakeHost } from "../../../../test/support/machine.ts";
 import { contents, names, places, snapshot } from "../../../../test/support/run-files.ts";
+import { sealDays } from "../../../ledger/seal.ts";
 import { openRun } from "../../../main.ts";
 import { FINDING_CODES, type FindingCode, type Store } from "../../store.ts";
 
@@ -469,6 +470,21 @@ const SITUATIONS: Situation[] = [
       const [file = ""] = names(scene.at("ledger"));
       appendFileSync(scene.at("ledger", file), '{"at":"2026-01-01T00:0\n');
       await scene.enqueue("b");
+    },
+  },
+  {
+    name: "a closed file of the ledger that was cut",
+    code: "changed_record",
+    path: "ledger/2020-01-01.jsonl",
+    unfixable: true,
+    async make(scene) {
+      const path = scene.at("ledger", "2020-01-01.jsonl");
+      writeFileSync(path, '{"at":"2020-01-01T00:00:00Z","event":"paused"}\n'.repeat(2));
+      await sealDays(scene.at("ledger"), {
+        now: () => Date.parse("2020-01-03"),
+        sleep: async () => true,
+      });
+      truncateSync(path, 47);
     },
   },
   {

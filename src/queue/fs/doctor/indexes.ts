@@ -36,6 +36,15 @@ async function checkLedger({ run, checked, find }: Examination): Promise<Set<str
       repair: "none needed: readers pass over them",
     });
   }
+  const { verifyLedger } = await import("../../../ledger/verify.ts");
+  for (const { file, problem } of verifyLedger(run.paths.ledger, { quick: true }).problems) {
+    await find({
+      code: "changed_record",
+      path: below(run.paths, `${run.paths.ledger}/${file}`),
+      message: `a closed file of the ledger: it ${problem}`,
+      repair: "none: put the file back from a backup; viv ledger verify looks at every line",
+    });
+  }
   for (const [id, history] of histories) {
     const missing = missingAttempts(run, id, history);
     if (missing === 0) continue;

@@ -1,4 +1,4 @@
-import { useEffect, useMemo, useRef } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
 import { Empty } from "../../parts/empty.tsx";
 import { count, counted } from "../../parts/format.ts";
 import { COLUMN_LABEL, COLUMNS, type Column, Glyph } from "../../parts/glyph.tsx";
@@ -7,8 +7,8 @@ import { Failure } from "../../parts/panel.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { openTask, param, setParams, showTask } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
-import { siblings } from "../task/siblings.ts";
 import { FIRST_STEPS } from "../overview/first-steps.ts";
+import { siblings } from "../task/siblings.ts";
 import "./board.css";
 import { BoardData } from "./board-data.ts";
 import { BoardColumn } from "./column.tsx";
@@ -35,7 +35,11 @@ export function Board() {
   const isEmpty = all.value !== null && total === 0 && reading.value === null;
   const arrived = COLUMNS.reduce((n, column) => n + data.columns[column].arrived.value, 0);
   const sub =
-    all.value === null ? "" : filter === "" ? counted(total, "task") : `${count(found)} of ${counted(total, "task")}`;
+    all.value === null
+      ? ""
+      : filter === ""
+        ? counted(total, "task")
+        : `${count(found)} of ${counted(total, "task")}`;
   return (
     <>
       <TopBar title="Board" sub={sub}>
@@ -67,12 +71,7 @@ export function Board() {
             {error.value && <Failure error={error.value} retry={() => data.refreshSoon()} />}
             <div class="cols" ref={columns}>
               {COLUMNS.map((column) => (
-                <BoardColumn
-                  key={column}
-                  column={column}
-                  data={data}
-                  isShown={column === shown}
-                />
+                <BoardColumn key={column} column={column} data={data} isShown={column === shown} />
               ))}
             </div>
           </>
@@ -158,14 +157,19 @@ function useBoardKeys(shown: Column): void {
 /** A drawer narrows the board: the column of its task is scrolled into what is left. */
 function useShownColumn(columns: HTMLElement | null): void {
   const open = openTask.value;
-  const column = useMemo(
-    () => COLUMNS.find((one) => open !== null && data.columns[one].indexOf(open) !== -1),
-    [open],
-  );
+  // Once its card is there, which may be after the drawer.
+  const column = COLUMNS.find((one) => {
+    const cards = data.columns[one];
+    return open !== null && cards.version.value > 0 && cards.indexOf(open) !== -1;
+  });
+  const shown = useRef<string | null>(null);
   useEffect(() => {
-    if (column === undefined || columns === null) return;
+    if (open === null) shown.current = null;
+    // Only once: a task that moves on does not take the board with it.
+    if (column === undefined || columns === null || shown.current === open) return;
+    shown.current = open;
     boardFocus.value = { column, index: data.columns[column].indexOf(open ?? ""), isAsked: false };
     const element = columns.querySelector<HTMLElement>(`[data-column="${column}"]`);
-    if (element) columns.scrollTo({ left: element.offsetLeft - columns.offsetLeft });
+    if (element) columns.scrollTo({ left: element.offsetLeft });
   }, [column, columns, open]);
 }

@@ -1,9 +1,9 @@
-import { memo } from "./memo.ts";
 import type { Card } from "../../live/shapes.ts";
 import { dollars } from "../../parts/format.ts";
 import { type Column, Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { Since } from "../../parts/since.tsx";
+import { memo } from "./memo.ts";
 
 /** Glyph, id, age / title / the one fact of its state / type, worker, attempt, proof, landed, cost. */
 export const CardBody = memo(function CardBody({ card }: { card: Card }) {

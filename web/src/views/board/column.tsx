@@ -102,13 +102,12 @@ export function BoardColumn({
         <span class="n">{total === undefined ? "" : count(total)}</span>
         <Arrived data={data} column={column} onShow={showNew} />
       </header>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: it scrolls, also without a pointer */}
       <div class="scroll live" ref={scroller} tabIndex={cards.total.value === 0 ? 0 : -1}>
         <Rows data={data} column={column} height={height} range={range.value} />
       </div>
       <footer>
         <Position rows={rows} total={cards.total} />
-        <span>{ORDER[column]}</span>
+        <span class="cut">{ORDER[column]}</span>
       </footer>
     </section>
   );
@@ -221,6 +220,8 @@ function useFocusedRow(
     if (top !== element.scrollTop) element.scrollTop = top;
     // The row may be drawn only after the scroll.
     const frame = requestAnimationFrame(() => {
+      // A key may have gone on meanwhile.
+      if (boardFocus.peek().index !== index || boardFocus.peek().column !== column) return;
       const row = element.querySelector<HTMLElement>(`[data-index="${index}"]`);
       row?.focus({ preventScroll: true });
     });

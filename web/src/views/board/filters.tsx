@@ -32,9 +32,7 @@ export function Filters({ data }: { data: BoardData }) {
     setTyped(next);
     change(next);
   };
-  useKeys([
-    { keys: ["/"], label: "Filter", run: () => field.current?.focus() },
-  ]);
+  useKeys([{ keys: ["/"], label: "Filter", run: () => field.current?.focus() }]);
   const types = data.types.value;
   const worker = valuesOf(filter, "worker")[0] ?? "";
   return (

@@ -1,0 +1,146 @@
+import { MODEL, SHOP_FILES, scenarioText } from "./scenario.ts";
+
+/** The files of the demo's world, by their path in its folder. */
+export function worldFiles(
+  { viv, node, hasTmux }: { viv: string; node: string; hasTmux: boolean },
+  pace: number,
+): Map<string, { text: string; isProgram?: boolean }> {
+  const files = new Map<string, { text: string; isProgram?: boolean }>();
+  const put = (path: string, text: string, isProgram = false) =>
+    files.set(path, { text, isProgram });
+  put("bin/viv", `#!/bin/sh\nexec '${quote(node)}' '${quote(viv)}' "$@"\n`, true);
+  for (const [name, text] of Object.entries(SHOP_FILES)) put(`shop/${name}`, text);
+  put(
+    "fleet/viv.toml",
+    vivToml((n) => Math.max(50, Math.round(n * 1000 * pace)), hasTmux),
+  );
+  put("fleet/stand-in.toml", scenarioText(pace));
+  put("fleet/task.md", "{{payload.goal}}\n{{note?}}\n{{evidence?}}\n");
+  put("fleet/member.sh", MEMBER, true);
+  for (const [name, , work] of MEMBERS) put(`fleet/desk/${name}.md`, `You are ${name}. ${work}\n`);
+  put("fleet/agents.toml", AGENTS);
+  put("fleet/snake.sh", snake(pace), true);
+  put("fleet/.gitignore", "run/\npit/\n.crew/\n");
+  put("agent/demo-agent.mjs", AGENT, true);
+  return files;
+}
+
+const quote = (path: string) => path.replaceAll("'", "'\\''");
+
+/** A member, the state it takes stories in, and its work. */
+const MEMBERS = [
+  ["moss", "ASSIGNED", "Find the facts."],
+  ["wren", "WRITING", "Write the story."],
+  ["hale", "EDIT", "Edit it, and publish."],
+] as const;
+
+function vivToml(milliseconds: (n: number) => number, hasTmux: boolean): string {
+  const seconds = (n: number) => `${milliseconds(n)}ms`;
+  const engine = `engine = "script"\nscenario = "stand-in.toml"\nmodel = "${MODEL}"\nprompt = "task.md"\nresume = false\nbackoff = "${seconds(1)}"`;
+  const worktree = 'workspace = "worktree"\nrepository = "../shop"\nbase = "main"';
+  return `# The demo fleet. Its agents are stand-ins without a model; all else is as in yours.
+run = "run"
+
+[handlers.plan]
+${engine}
+done_when = 'grep -q "^1\\. " "$VIV_ARTIFACT_PATH"'
+
+[handlers.build] # a worktree and a branch for each task; done when its proof passes there
+${engine}
+${worktree}
+max_attempts = 3
+done_when = "sh check.sh"
+
+[handlers.audit]
+${engine}
+done_when = 'grep -q "^# Audit" "$VIV_ARTIFACT_PATH"'
+
+[workers]
+count = 3
+
+[merge]
+into = "main"
+auto = true
+prove = "sh check.sh"
+
+[budget]
+day = { usd = 5 }
+
+[server]
+port = 0
+
+[crew]
+stagger = "${seconds(1)}"
+grace = "${seconds(2)}"
+max_concurrent = 1
+${MEMBERS.map(
+  ([name, state]) => `
+[crew.${name}]
+def = "desk/${name}.md"
+interval = "${milliseconds(5)}"
+mode = "edit"
+command = "./member.sh ${state}"
+run_if = "viv board next --state ${state} --exit-code"`,
+).join("\n")}
+${
+  hasTmux
+    ? `
+[warden]
+pool = 2
+timeouts = ["${seconds(8)}", "${seconds(8)}"]
+kill_after = "${seconds(2)}"
+tmux_socket = "../tmux"
+ask = ["demo-agent.mjs"]
+`
+    : ""
+}`;
+}
+
+/** A desk: claims the next story in a state, and hands it on; its steps go to the crew's activity. */
+const MEMBER = `#!/bin/sh
+set -eu
+step() { printf '{"tool":"%s","target":"%s"}\\n' "$1" "$2" >>"$VIV_STEPS"; }
+step read board.org
+next=$(viv board next --state "$1")
+story=\${next%% *}
+[ -n "$story" ] && [ "$story" != nothing ] || { echo "NO-WORK: nothing is in $1"; exit; }
+step claim "$story"
+viv board claim "$story"
+step advance "$story"
+viv board advance "$story" --note "by a stand-in"
+`;
+
+const AGENTS = `# The pit: any Markdown file in pit/food/ is food.
+[service]
+pit = "./pit"
+
+[agents.snake-1]
+handler = "./snake.sh"
+
+[agents.snake-2]
+handler = "./snake.sh"
+`;
+
+const snake = (pace: number) => `#!/bin/sh
+# A snake: digests one food, and leaves a result.
+cat >/dev/null
+sleep ${Math.max(0.1, 3 * pace).toFixed(1)}
+echo "digested" >"$VIV_ARTIFACT_PATH"
+`;
+
+/**
+ * A program in a terminal, as an agent is: it shows a prompt and reads lines. \`hang\` reads none, as one
+ * whose model never answers; the other answers what it is asked.
+ */
+const AGENT = `#!/usr/bin/env node
+const [how] = process.argv.slice(2);
+process.stdout.write(\`demo agent (\${how})\\nworking on the shelf\\n> \`);
+if (how === "hang") setInterval(() => {}, 1 << 30);
+else {
+  process.stdin.setEncoding("utf8").on("data", (text) => {
+    const nonce = /ALIVE ([a-z]{4}[0-9]{2})/.exec(text)?.[1];
+    if (nonce) process.stdout.write(\`ALIVE \${nonce}\\n> \`);
+    else process.stdout.write("> ");
+  });
+}
+`;

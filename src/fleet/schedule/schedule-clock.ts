@@ -1,0 +1,177 @@
+import { resolve } from "node:path";
+import { messageOf } from "../../base/errors.ts";
+import type { TaskSpec } from "../../queue/spec.ts";
+import type { Store } from "../../queue/store.ts";
+import type { Schedule } from "./config.ts";
+import { type Fires, firesOf } from "./cron.ts";
+import { dueFires } from "./due.ts";
+import { fireId, tasksOf } from "./fire-tasks.ts";
+import type { ScheduleFiles, ScheduleState } from "./schedule-files.ts";
+
+export interface ScheduleHost {
+  store: Pick<Store, "enqueueMany" | "show">;
+  files: ScheduleFiles;
+  /** Of viv.toml: paths in it are relative to it. */
+  folder: string;
+  readText(path: string): string;
+  now(): number;
+}
+
+export type ScheduleEvent =
+  | { kind: "fired"; name: string; fire: string; tasks: number; created: number }
+  | { kind: "skipped"; name: string; fire?: string; why: string }
+  | { kind: "trouble"; name: string; message: string };
+
+/** One pass over a schedule: all that is due is enqueued or skipped. Throws what a fire failed with. */
+export async function passOver(
+  schedule: Schedule,
+  host: ScheduleHost,
+  emit: (event: ScheduleEvent) => void,
+  fires: Fires = firesOf(schedule.cron, schedule.timezone),
+): Promise<void> {
+  const { name, missed, enabled } = schedule;
+  const now = host.now();
+  const state = host.files.read().get(name);
+  // Its past is not missed: nobody had asked for it.
+  if (state === undefined)
+    return host.files.update(name, (found) => found ?? { handled: iso(now) });
+  const handled = Date.parse(state.handled);
+  const begun = state.begun === undefined ? Number.NaN : Date.parse(state.begun);
+  const policy = { missed, isOff: !enabled || state.paused !== undefined };
+  const known = { handled, begun: Number.isNaN(begun) ? null : begun };
+  const due = dueFires(known, now, policy, fires);
+  if (due.hasSkipped && !policy.isOff) {
+    emit({ kind: "skipped", name, why: "missed while no viv up ran" });
+  }
+  for (const time of due.fires) await fire(schedule, time, host, emit);
+  if (due.handled === handled) return;
+  if (
+    due.fires.length === 0 &&
+    !due.hasSkipped &&
+    Math.abs(due.handled - handled) < SAVE_AFTER_MS
+  ) {
+    return; // nothing lies between, so that both mean the same
+  }
+  await host.files.update(name, (found) => ({
+    ...found,
+    handled: iso(due.handled),
+  }));
+}
+
+/** Of `handled`, when nothing has happened: a file that is not written is no work for the disk. */
+const SAVE_AFTER_MS = 3_600_000;
+
+/**
+ * Enqueues a fire, once: begun, enqueued, handled. A crash between two of them leaves a fire that the next
+ * pass finishes; its ids are not new then.
+ */
+async function fire(
+  schedule: Schedule,
+  time: number,
+  host: ScheduleHost,
+  emit: (event: ScheduleEvent) => void,
+): Promise<void> {
+  const { name } = schedule;
+  const { files, store } = host;
+  const at = iso(time);
+  const change = (more: (state: ScheduleState) => ScheduleState) =>
+    files.update(name, (found) => more(found ?? { handled: at }));
+  const { begun, last } = files.read().get(name) ?? {};
+  if (begun !== at && !schedule.overlap && last && (await isUnfinished(last.ids, store))) {
+    emit({ kind: "skipped", name, fire: at, why: `tasks of ${last.fire} are unfinished` });
+    return change((state) => ({ ...state, handled: at }));
+  }
+  await change((state) => ({ ...state, begun: at }));
+  try {
+    const specs = tasksOf(schedule, fireId(schedule, time), textFor(schedule, host));
+    const { enqueued } = await store.enqueueMany(each(specs), { ifAbsent: true });
+    const ids = specs.flatMap((spec) => spec.id ?? []);
+    await change(({ begun: _, note: __, ...state }) => ({
+      ...state,
+      handled: later(state.handled, at),
+      last: { fire: at, ids },
+    }));
+    emit({ kind: "fired", name, fire: at, tasks: specs.length, created: enqueued });
+  } catch (error) {
+    const note = messageOf(error);
+    await change((state) => ({ ...state, note }));
+    throw error;
+  }
+}
+
+async function isUnfinished(ids: readonly string[], store: Pick<Store, "show">): Promise<boolean> {
+  for (const id of ids) {
+    const state = (await store.show(id))?.state;
+    if (state !== undefined && state !== "done" && state !== "failed") return true;
+  }
+  return false;
+}
+
+/** The text of its file; empty when it has none. */
+export function textFor(
+  { tasks }: Schedule,
+  { folder, readText }: Pick<ScheduleHost, "folder" | "readText">,
+): string {
+  return tasks.kind === "file" ? readText(resolve(folder, tasks.path)) : "";
+}
+
+export async function* each(specs: readonly TaskSpec[]): AsyncGenerator<TaskSpec> {
+  yield* specs;
+}
+
+function later(a: string, b: string): string {
+  return a > b ? a : b;
+}
+
+function iso(time: number): string {
+  return new Date(time).toISOString();
+}
+
+/** Clocks jump and machines sleep: it looks at least this often. */
+const LOOK_AT_LEAST_MS = 30_000;
+const RETRY_MS = 60_000;
+
+/** All schedules of a viv.toml, until the signal is aborted. `wait` ends early when that is aborted. */
+export async function runSchedules(
+  schedules: readonly Schedule[],
+  host: ScheduleHost,
+  emit: (event: ScheduleEvent | { kind: "well"; doing: string }) => void,
+  signal: AbortSignal,
+  wait: (ms: number, signal: AbortSignal) => Promise<void>,
+): Promise<void> {
+  const all = schedules.map((one) => ({ one, fires: firesOf(one.cron, one.timezone), tryAt: 0 }));
+  let said = "";
+  while (!signal.aborted) {
+    for (const entry of all) {
+      if (host.now() < entry.tryAt && entry.tryAt - host.now() <= RETRY_MS) continue;
+      entry.tryAt = 0;
+      try {
+        await passOver(entry.one, host, emit, entry.fires);
+      } catch (error) {
+        entry.tryAt = host.now() + RETRY_MS;
+        const { name } = entry.one;
+        emit({ kind: "trouble", name, message: `${name} could not fire: ${messageOf(error)}` });
+      }
+    }
+    const now = host.now();
+    const next = nextOf(
+      all.filter(({ one }) => one.enabled),
+      now,
+    );
+    const doing = next === null ? "no schedule is enabled" : `next: ${next.name}, ${iso(next.at)}`;
+    if (doing !== said) emit({ kind: "well", doing });
+    said = doing;
+    await wait(Math.min(LOOK_AT_LEAST_MS, Math.max(1, (next?.at ?? Infinity) - now)), signal);
+  }
+}
+
+function nextOf(
+  all: readonly { one: Schedule; fires: Fires }[],
+  now: number,
+): { name: string; at: number } | null {
+  const times = all.flatMap(({ one, fires }) => {
+    const at = fires.after(now);
+    return at === null ? [] : [{ name: one.name, at }];
+  });
+  return times.sort((a, b) => a.at - b.at)[0] ?? null;
+}

@@ -1,0 +1,299 @@
+import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
+import { until } from "../support/deadline.ts";
+import { newFolder } from "../support/folders.ts";
+import { keepersOf } from "../support/processes.ts";
+import { Running, viv } from "./support.ts";
+
+/** `viv up` on a run, `viv ps`, `viv down` and `viv schedule`, with real processes. */
+
+/** It reports its start, and ends when the file `go` is there. */
+const HANDLE = `#!/bin/sh
+here=$(dirname "$0")
+echo "$VIV_TASK_ID $VIV_WORKER_ID" >>"$here/begun"
+trap 'exit 1' TERM
+while [ ! -e "$here/go" ]; do sleep 0.05; done
+echo done >"$VIV_ARTIFACT_PATH"
+`;
+const ROUTE = '[handlers.default]\nhandler = "./handle.sh"\n';
+const toml = (more = "", count = 1) => `run = "run"\n[workers]\ncount = ${count}\n${ROUTE}${more}`;
+
+const isAlive = (pid: number | null | undefined) => {
+  try {
+    return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
+  } catch {
+    return false;
+  }
+};
+
+function farm(config = toml()) {
+  const folder = newFolder("viv-fleet-");
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  write("handle.sh", HANDLE);
+  chmodSync(join(folder, "handle.sh"), 0o755);
+  write("viv.toml", config);
+  const env = { VIV_STATE: join(folder, "state") };
+  const say = (...args: string[]) => viv(args, { cwd: folder, env });
+  const json = <T>(...args: string[]) => JSON.parse(say(...args, "--json").stdout) as T;
+  const ps = () => json<PsOutput>("ps");
+  const part = (name: string) => ps().parts.find((one) => one.name === name);
+  const up = (...args: string[]) =>
+    new Running(["up", "--no-server", ...args], { cwd: folder, env });
+  const begun = () =>
+    existsSync(join(folder, "begun"))
+      ? readFileSync(join(folder, "begun"), "utf8").split("\n").filter(Boolean)
+      : [];
+  const counts = () => json<{ counts: Record<string, number> }>("ls").counts;
+  onTestFinished(() => {
+    // Of those that a test has detached, or whose supervisor it has killed.
+    const { status, stdout } = say("ps", "--json");
+    if (status > 1) return;
+    const { pid, parts } = JSON.parse(stdout) as PsOutput;
+    for (const one of [pid, ...parts.map((each) => each.pid)]) if (one !== null) end(one);
+  });
+  return { folder, write, say, json, ps, part, up, begun, counts, go: () => write("go", "") };
+}
+
+function end(pid: number): void {
+  try {
+    process.kill(pid, "SIGKILL");
+  } catch {
+    // it has ended
+  }
+}
+
+const events = ({ stdout }: Running) =>
+  stdout
+    .split("\n")
+    .filter((line) => line.startsWith("{"))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe("viv up on a run", () => {
+  it("does tasks, refuses a second one, restarts a worker alone, follows viv.toml, and drains", async () => {
+    const here = farm();
+    expect(here.say("ps")).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining("start it: viv up"),
+    });
+    const up = here.up();
+    await up.says('"ready"');
+    const { running, pid, parts } = here.ps();
+    expect({ running, pid }).toEqual({ running: true, pid: up.pid });
+    expect(parts.map(({ name, state }) => [name, state])).toEqual([
+      ["reaper", "idle"],
+      ["worker-1", "idle"],
+    ]);
+    const second = here.up();
+    expect(await second.end()).toMatchObject({
+      ...{ status: 4, stderr: expect.stringContaining(`already: pid ${up.pid} on`) },
+    });
+
+    // A worker is killed in the middle of a task: it alone is restarted, and does the task.
+    here.say("enqueue", "--type", "x", "--id", "t.1");
+    await until("it has begun", () => here.begun().length === 1);
+    expect(here.part("worker-1")).toMatchObject({ state: "working", doing: "t.1 (x)" });
+    const killed = here.part("worker-1")?.pid ?? 0;
+    for (const pid of [...keepersOf(killed), killed]) process.kill(pid, "SIGKILL");
+    await until("it has begun again", () => here.begun().length === 2);
+    expect(here.part("worker-1")).toMatchObject({ state: "working", restarts: 1 });
+
+    // A bad edit changes nothing and is shown; a good one counts.
+    here.write("viv.toml", toml("[workres]\n"));
+    await until("ps shows the bad edit", () => here.ps().note.includes('"workres"'));
+    expect(here.say("ps").stdout).toContain("the last good viv.toml counts");
+    expect(here.part("worker-1")?.restarts).toBe(1);
+    here.write("viv.toml", toml("", 2));
+    await until("there are two", () => here.part("worker-2")?.state === "idle");
+    expect(here.ps().note).toBe("");
+    here.write("viv.toml", toml("", 1));
+    await until("there is one", () => here.part("worker-2") === undefined);
+    expect(here.part("worker-1")).toMatchObject({ state: "working", restarts: 1 });
+
+    up.child.kill("SIGTERM");
+    await up.says('"draining"');
+    expect(here.ps().state).toBe("stopping");
+    here.go();
+    expect(await up.end()).toMatchObject({ status: 0, stderr: expect.not.stringContaining("bug") });
+    expect(here.counts()).toMatchObject({ done: 1, claimed: 0, pending: 0 });
+    expect(events(up).every(({ at }) => typeof at === "string")).toBe(true);
+    expect(events(up)).toContainEqual(
+      expect.objectContaining({ kind: "claimed", part: "worker-1", id: "t.1" }),
+    );
+    expect(here.say("doctor").status).toBe(0);
+  });
+
+  it("killed: an idle worker ends, a busy one finishes, ps and the next start name it", async () => {
+    const here = farm(toml("", 2));
+    const up = here.up();
+    await up.says('"ready"');
+    here.say("enqueue", "--type", "x", "--id", "t.1");
+    await until("it has begun", () => here.begun().length === 1);
+    const [, busy = ""] = here.begun()[0]?.split(" ") ?? [];
+    const workers = here.ps().parts.filter(({ kind }) => kind === "worker");
+    up.child.kill("SIGKILL");
+    await up.end();
+    await until(
+      "the idle one has ended",
+      () => workers.filter(({ pid }) => isAlive(pid)).length === 1,
+    );
+    const left = here.ps();
+    expect(left).toMatchObject({ running: false, state: "not running" });
+    expect(left.parts.map(({ name, state }) => [name, state])).toEqual([[busy, "left over"]]);
+    expect(here.say("down")).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining("no viv up runs"),
+    });
+
+    const next = here.up();
+    await next.says(/"lingers".*\n(.*\n)*.*"ready"/);
+    expect(events(next)).toContainEqual(
+      expect.objectContaining({ kind: "lingers", part: busy, pid: left.parts[0]?.pid }),
+    );
+    expect(here.part(busy)).toMatchObject({ state: "resting", restarts: 0 });
+    here.go();
+    await until("its name is free", () => here.part(busy)?.state === "idle");
+    expect(here.counts()).toMatchObject({ done: 1, claimed: 0 });
+    expect(here.begun()).toHaveLength(1);
+    next.child.kill("SIGTERM");
+    expect((await next.end()).status).toBe(0);
+  });
+
+  it("restarts crew and warden alone when they are killed, and ends them with itself", async () => {
+    const crew =
+      '[warden]\nstate = "w"\n[crew]\ngrace = "1h"\n[crew.moss]\ndef = "moss.md"\ncommand = "true"\n';
+    const here = farm(`run = "run"\n${crew}`);
+    here.write("moss.md", "You are moss.\n");
+    const up = here.up();
+    await up.says('"ready"');
+    const pidsOf = () => ["crew", "warden"].map((name) => here.part(name)?.pid);
+    const before = pidsOf();
+    for (const pid of before) process.kill(pid ?? 0, "SIGKILL");
+    await until("both are back", () =>
+      ["crew", "warden"].every(
+        (name) => here.part(name)?.state === "idle" && here.part(name)?.restarts === 1,
+      ),
+    );
+    const after = pidsOf();
+    up.child.kill("SIGKILL");
+    await up.end();
+    await until("both have ended with it", () => !after.some(isAlive));
+  });
+});
+
+describe("in the background", () => {
+  it("returns when it is ready, with its pid; down waits until it is gone", async () => {
+    const here = farm();
+    const started = here.say("up", "--detach", "--no-server");
+    expect(started).toMatchObject({ status: 0, stderr: expect.not.stringContaining("bug") });
+    const { pid, state, parts } = here.ps();
+    expect(started.stdout).toMatch(new RegExp(`in the background.*pid ${pid}`));
+    expect(started.stdout).toContain("viv down");
+    expect({ state, worker: parts[1]?.state }).toEqual({ state: "working", worker: "idle" });
+    const again = here.say("up", "--detach", "--no-server");
+    expect(again).toMatchObject({ status: 4, stderr: expect.stringContaining(`pid ${pid}`) });
+
+    here.say("enqueue", "--type", "x", "--id", "t.1");
+    await until("it has begun", () => here.begun().length === 1);
+    const down = here.say("down", "--now");
+    expect(down).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(`pid ${pid} is gone`),
+    });
+    expect(isAlive(pid)).toBe(false);
+    expect(here.counts()).toMatchObject({ pending: 1, claimed: 0 });
+    expect(here.say("down")).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining("no viv up"),
+    });
+  });
+
+  it("says why it could not start", () => {
+    const here = farm('run = "run"\n[[schedule]]\nname = "a b"\n');
+    const { status, stderr } = here.say("up", "--detach");
+    expect(status).toBe(2);
+    expect(stderr).toContain("viv.toml:3: name must be a name of letters");
+  });
+
+  it("needs a run", () => {
+    const here = farm("[warden]\n");
+    here.write("agents.toml", '[service]\npit = "pit"\n[agents.cleanup]\nevery = "1m"\n');
+    expect(here.say("up", "--detach")).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("viv init"),
+    });
+  });
+});
+
+it("teaches the next command where there is nothing to do", async () => {
+  const here = farm("# nothing yet\n");
+  expect(here.say("init", "run").status).toBe(0);
+  const up = here.up();
+  await up.says('"ready"');
+  expect(events(up)).toContainEqual(
+    expect.objectContaining({
+      kind: "empty",
+      message: expect.stringContaining("viv init --template fleet"),
+    }),
+  );
+  // A route is written: workers come by themselves.
+  here.write("viv.toml", ROUTE);
+  await until("two workers", () => here.part("worker-2")?.state === "idle");
+  up.child.kill("SIGTERM");
+  await up.end();
+});
+
+describe("schedules", () => {
+  const EVERY_SECOND = '[[schedule]]\nname = "tick"\ncron = "* * * * * *"\ntype = "x"\n';
+
+  it("fire while viv up runs, each once, over a kill -9; pause holds", async () => {
+    const here = farm(toml(EVERY_SECOND, 0));
+    const ids = () =>
+      here.json<{ tasks: { id: string }[] }>("ls", "--limit", "1000").tasks.map(({ id }) => id);
+    const first = here.up();
+    await until("it has fired", () => events(first).some(({ kind }) => kind === "fired"));
+    first.child.kill("SIGKILL");
+    await first.end();
+    const next = here.up();
+    await until(
+      "it fires again",
+      () => events(next).filter(({ kind }) => kind === "fired").length > 1,
+    );
+    expect(here.say("schedule", "pause", "tick").status).toBe(0);
+    const ls = here.json<{ running: boolean; schedules: { state: string; next: string[] }[] }>(
+      "schedule",
+      "ls",
+    );
+    expect(ls).toMatchObject({ running: true, schedules: [{ state: "paused", next: [] }] });
+    const run = here.json<{ tasks: string[] }>("schedule", "run", "tick");
+    expect(run.tasks).toEqual([expect.stringMatching(/^tick\.run\.\d{8}T\d{9}Z$/)]);
+    next.child.kill("SIGTERM");
+    await next.end();
+    const fired = [...events(first), ...events(next)].filter(({ kind }) => kind === "fired");
+    const created = fired.reduce((sum, one) => sum + Number(one.created), 0);
+    expect(new Set(ids()).size).toBe(ids().length);
+    expect(ids().length - 1 - created).toBeLessThanOrEqual(1); // killed between a fire and its line
+    expect(here.say("schedule", "resume", "tick").stdout).toContain("tick is on");
+    expect(here.say("schedule", "ls").stdout).toContain("no viv up runs here");
+  });
+
+  it.each([
+    [
+      'cron = "61 * * * *"',
+      /viv\.toml:3: cron "61 \* \* \* \*" cannot be used: Invalid value for minute/,
+    ],
+    ['cron = "0 0 30 2 *"', /:3: cron .* it never fires/],
+    ['cron = "@daily"\ntimezone = "Mars/North"', /:4: timezone must be a time zone like/],
+    ['cron = "@daily"\nmissed = "twice"', /:4: missed must be "once" or "skip"/],
+    ['crn = "@daily"', /:3: unknown key "crn" in \[\[schedule\]\]; did you mean "cron"/],
+    [
+      'cron = "@daily"\njsonl = "a.jsonl"',
+      /:4: \[\[schedule\]\] needs a type, or a jsonl; one of them/,
+    ],
+  ])("a mistake is found with its line: %s", (line, expected) => {
+    const here = farm(`[[schedule]]\nname = "n"\n${line}\ntype = "x"\n`);
+    const { status, stdout } = here.say("config", "check");
+    expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringMatching(expected) });
+  });
+});

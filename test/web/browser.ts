@@ -1,0 +1,108 @@
+import { existsSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { expect } from "vitest";
+
+/**
+ * A real browser for tests of the page: one per test file, pages are cheap. Where there is none, the
+ * tests are skipped, and say so.
+ */
+
+const PLACES = [
+  process.env.VIV_CHROMIUM,
+  "/usr/bin/chromium",
+  "/usr/bin/chromium-browser",
+  "/usr/bin/google-chrome",
+];
+const program = PLACES.find((path) => path !== undefined && existsSync(path));
+if (program === undefined) console.error("chromium is not installed: no test with a browser.");
+export const hasBrowser = program !== undefined;
+
+export async function startBrowser(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: program,
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
+}
+
+export const DESK = { width: 1440, height: 900 };
+export const PHONE = { width: 390, height: 844 };
+
+export interface OpenOptions {
+  size?: { width: number; height: number };
+  scheme?: "dark" | "light";
+}
+
+/** A page that remembers what went wrong in it. */
+export interface OpenPage {
+  page: Page;
+  context: BrowserContext;
+  /** Errors of scripts and of the CSP, and dialogs. */
+  faults: string[];
+}
+
+export async function openPage(
+  browser: Browser,
+  address: string,
+  { size = DESK, scheme = "dark" }: OpenOptions = {},
+): Promise<OpenPage> {
+  const context = await browser.newContext({
+    viewport: size,
+    colorScheme: scheme,
+    reducedMotion: "reduce",
+  });
+  const page = await context.newPage();
+  const faults: string[] = [];
+  page.on("pageerror", (error) => faults.push(error.message));
+  page.on("dialog", (dialog) => {
+    faults.push(`dialog: ${dialog.message()}`);
+    void dialog.dismiss();
+  });
+  page.on("console", (message) => {
+    if (/Content Security Policy|Refused to/.test(message.text())) faults.push(message.text());
+  });
+  await page.goto(address);
+  return { page, context, faults };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+
+/** No violation of these rules, or of all that axe-core knows; colours are measured too. */
+export async function expectAccessible(
+  page: Page,
+  place: string,
+  rules?: readonly string[],
+): Promise<void> {
+  // Through the debugger, which the page's CSP does not concern.
+  await page.evaluate(axe);
+  const found = await page.evaluate(async (only) => {
+    const { axe } = globalThis as never as {
+      axe: { run: (of: Document, how: object) => Promise<{ violations: Violation[] }> };
+    };
+    const { violations } = await axe.run(document, {
+      resultTypes: ["violations"],
+      ...(only ? { runOnly: only } : {}),
+    });
+    return violations.map(
+      ({ id, nodes }) =>
+        `${id}: ${nodes
+          .slice(0, 4)
+          .map(({ html, any }) => `${html.slice(0, 120)} ${any[0]?.message ?? ""}`)
+          .join(" | ")}`,
+    );
+  }, rules);
+  expect(found, place).toEqual([]);
+}
+
+interface Violation {
+  id: string;
+  nodes: { html: string; any: { message: string }[] }[];
+}

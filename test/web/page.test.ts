@@ -1,0 +1,244 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startDevServer } from "../../web/dev/server.mjs";
+import { DESK, expectAccessible, hasBrowser, openPage, PHONE, startBrowser } from "./browser.ts";
+
+/** The page in a real browser, with made-up answers of the contract (web/dev/). */
+
+let browser: Browser;
+beforeAll(async () => {
+  if (hasBrowser) browser = await startBrowser();
+});
+afterAll(async () => browser?.close());
+
+const withServer = async (
+  options: Parameters<typeof startDevServer>[0],
+  use: (server: Awaited<ReturnType<typeof startDevServer>>) => Promise<void>,
+) => {
+  const server = await startDevServer(options);
+  try {
+    await use(server);
+  } finally {
+    await server.close();
+  }
+};
+
+describe.skipIf(!hasBrowser)("the page", () => {
+  test("a board of 100,000 tasks has exact counts, and only what is seen in it", async () => {
+    await withServer({ tasks: 100_000 }, async (server) => {
+      const { page, context, faults } = await openPage(browser, `${server.url}/#/board`);
+      const done = page.locator('[data-column="done"]');
+      await done.locator(".card").first().waitFor();
+      expect(await done.locator("header .n").textContent()).toBe("70,000");
+      const row = 41_666;
+      await done.locator(".scroll").evaluate((element, top) => {
+        element.scrollTop = top;
+      }, row * 72);
+      const wanted = server.run.done[row + 3]?.id ?? "";
+      await done.locator(".card", { hasText: wanted }).waitFor();
+      expect(await done.locator("footer").textContent()).toMatch(/^41,667–41,67\d of 70,000/);
+      expect(await page.locator(".card").count()).toBeLessThan(120);
+      expect(faults).toEqual([]);
+      await context.close();
+    });
+  });
+
+  test("the filter and the open task are in the address; back goes back", async () => {
+    await withServer({}, async (server) => {
+      const { page, context } = await openPage(browser, `${server.url}/#/board`);
+      await page.locator(".card").first().waitFor();
+      await page.keyboard.press("/");
+      await page.keyboard.type("type:fix rounding");
+      await page.waitForURL(/filter=type%3Afix\+rounding/);
+      await page.getByText(/^\d+ of 412 tasks$/).waitFor();
+      await page.locator(".card", { hasText: "Fix rounding" }).first().click();
+      const drawer = page.getByRole("complementary");
+      await drawer.getByRole("heading", { level: 2, name: /Fix rounding/ }).waitFor();
+      expect(page.url()).toContain("task=fix.");
+      await page.goBack();
+      await drawer.waitFor({ state: "detached" });
+      expect(page.url()).toContain("filter=");
+      await page.reload();
+      expect(await page.getByLabel("Filter tasks").inputValue()).toBe("type:fix rounding");
+      await context.close();
+    });
+  });
+
+  test("keys move over the board, open a task and act on it; the toast teaches the command", async () => {
+    await withServer({}, async (server) => {
+      const { page, context, faults } = await openPage(browser, `${server.url}/#/board`);
+      await page.locator('[data-column="review"] .card').first().waitFor();
+      await page.keyboard.press("j");
+      await page.locator(".card:focus", { hasText: "fix.204" }).waitFor();
+      await page.keyboard.press("Enter");
+      const drawer = page.getByRole("complementary");
+      await drawer.getByText("a person must approve it", { exact: false }).waitFor();
+      await page.keyboard.press("j");
+      await drawer
+        .getByText(server.run.review[1]?.id ?? "")
+        .first()
+        .waitFor();
+      await page.keyboard.press("k");
+      await drawer.getByText("fix.204").first().waitFor();
+      await page.keyboard.press("r");
+      await page.getByLabel("What must the next attempt do better?").fill("round away from zero");
+      await page.getByRole("button", { name: "Reject", exact: true }).click();
+      const toast = page.getByRole("status").filter({ hasText: "sent back" });
+      await toast.getByText("viv reject fix.204 --note 'round away from zero'").waitFor();
+      expect(server.posted).toEqual([
+        { name: "reject", input: { ids: ["fix.204"], note: "round away from zero" } },
+      ]);
+      await page.keyboard.press("Escape");
+      await drawer.waitFor({ state: "detached" });
+      expect(faults).toEqual([]);
+      await context.close();
+    });
+  });
+
+  test("a column under the pointer keeps still and counts what came", async () => {
+    await withServer({}, async (server) => {
+      const { page, context } = await openPage(browser, `${server.url}/#/board`);
+      const done = page.locator('[data-column="done"]');
+      const first = server.run.done[0]?.id ?? "";
+      await done.locator(".card", { hasText: first }).hover();
+      server.move("port.131", "done");
+      await done.getByRole("button", { name: "1 new" }).waitFor();
+      expect(await done.locator(".card").first().textContent()).toContain(first);
+      await page.getByRole("heading", { level: 1 }).hover();
+      await done.locator(".card", { hasText: "port.131" }).waitFor();
+      await context.close();
+    });
+  });
+
+  test("a lost connection is said, and heals with what happened meanwhile", async () => {
+    await withServer({}, async (server) => {
+      const { page, context } = await openPage(browser, `${server.url}/#/board`);
+      await page.locator('[data-column="working"] .card', { hasText: "port.131" }).waitFor();
+      await server.close();
+      await page.getByText("Connection lost").waitFor();
+      expect(await page.locator('[data-column="working"] .card').count()).toBe(4);
+      await withServer({ port: server.port }, async (again) => {
+        again.move("port.131", "done");
+        await page.getByText("Connection lost").waitFor({ state: "detached" });
+        await page.locator('[data-column="done"] .card', { hasText: "port.131" }).waitFor();
+      });
+      await context.close();
+    });
+  });
+
+  test("without a login, a change says how to log in", async () => {
+    await withServer({ mayChange: false }, async (server) => {
+      const { page, context } = await openPage(browser, `${server.url}/#/board?task=fix.204`);
+      await page.getByRole("button", { name: /^Approve A/ }).click();
+      await page.getByText("viv token --link").waitFor();
+      expect(server.posted).toEqual([]);
+      await context.close();
+    });
+  });
+
+  test("a hostile task does no harm", async () => {
+    await withServer({}, async (server) => {
+      const script = "<img src=x onerror=alert(1)><script>alert(1)</script>";
+      const card = server.find("fix.204");
+      const title = `${script} \u202Ereversed "quotes' & more`;
+      Object.assign(card, { title, worker: script, type: script, fact: script });
+      server.logs.set(
+        "fix.204",
+        `\u001b]0;x\u0007\u001b[31m${script}\u001b[0m${"x".repeat(300_000)}`,
+      );
+      server.artifacts.set(
+        "fix.204.md",
+        `${script}\n\n[press](javascript:alert(1)) ![](http://127.0.0.1:9/pixel.png)\n\n${"[".repeat(30_000)}`,
+      );
+      const shown = server.operations.show({ id: "fix.204" });
+      card.show = {
+        ...shown,
+        task: { ...shown.task, payload: { title, huge: "y".repeat(5_000_000) }, done_when: script },
+        history: [
+          {
+            attempt: 1,
+            worker: script,
+            outcome: "failed",
+            at: card.since,
+            note: `${script}\n\u202E${script}`,
+            token: "t",
+            to: "failed",
+          },
+        ],
+      };
+      const asked: string[] = [];
+      const { page, context, faults } = await openPage(
+        browser,
+        `${server.url}/#/board?task=fix.204`,
+      );
+      page.on("request", (request) => asked.push(request.url()));
+      const drawer = page.getByRole("complementary");
+      await drawer.getByText("Artifact").waitFor();
+      await drawer.getByText("Log").first().waitFor();
+      await drawer.getByText("Payload").click();
+      await drawer.getByText(/MB more$/).waitFor();
+      expect(await page.locator("script, img, iframe, object, embed").count()).toBe(1);
+      expect(await page.locator('a[href^="javascript"]').count()).toBe(0);
+      expect(await drawer.getByRole("heading", { level: 2 }).first().textContent()).toContain(
+        "‹202E›",
+      );
+      expect(asked.filter((url) => !url.startsWith(server.url))).toEqual([]);
+      expect(faults).toEqual([]);
+      await context.close();
+    });
+  });
+
+  test("the palette finds views, tasks and actions; ? lists the keys", async () => {
+    await withServer({}, async (server) => {
+      const { page, context } = await openPage(browser, server.url);
+      await page.getByText("Needs you").first().waitFor();
+      await page.keyboard.press("Control+k");
+      await page.keyboard.type("fix.204");
+      await page.getByRole("option", { name: /fix\.204/ }).waitFor();
+      await page.keyboard.press("Enter");
+      await page.getByRole("complementary").getByText("Refund rounding").waitFor();
+      await page.keyboard.press("Escape");
+      await page.keyboard.press("?");
+      const keys = page.getByRole("dialog", { name: "Keys" });
+      await keys.getByText("Git board").waitFor();
+      await page.keyboard.press("Escape");
+      await keys.waitFor({ state: "detached" });
+      await page.keyboard.press("2");
+      await page.waitForURL(/#\/board/);
+      await context.close();
+    });
+  });
+
+  test("an empty run teaches the first commands", async () => {
+    await withServer({ tasks: 0 }, async (server) => {
+      const { page, context } = await openPage(browser, server.url);
+      await page.getByText("Nothing lives here yet").waitFor();
+      await page.getByText("viv up", { exact: true }).waitFor();
+      await context.close();
+    });
+  });
+
+  test("axe-core finds nothing: desk and phone, dark and light", async () => {
+    await withServer({}, async (server) => {
+      const places = [
+        ["#/overview", DESK, ".needs li"],
+        ["#/board?task=fix.204", DESK, ".task .side-part"],
+        ["#/board", PHONE, ".card:visible"],
+        ["#/task/port.131", PHONE, ".task .side-part"],
+      ] as const;
+      for (const [place, size, ready] of places) {
+        const { page, context, faults } = await openPage(browser, `${server.url}/${place}`, {
+          size,
+        });
+        await page.locator(ready).first().waitFor();
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect(wide, `${place} scrolls sideways`).toBeLessThanOrEqual(0);
+        await expectAccessible(page, `${place}, dark`);
+        await page.emulateMedia({ colorScheme: "light" });
+        await expectAccessible(page, `${place}, light`, ["color-contrast"]);
+        expect(faults).toEqual([]);
+        await context.close();
+      }
+    });
+  });
+});

@@ -1,0 +1,237 @@
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Lane, Timeline } from "../../live/shapes.ts";
+import { clock, count, moment } from "../../parts/format.ts";
+import { type Frame, frameOf, lanePaths, type SpanLook, ticksOf, xOf } from "./night-drawing.ts";
+
+const LABEL = 52;
+const LANE = 12;
+const GAP = 5;
+const BARS = 52;
+const TOP = 76;
+const MOST_LANES = 16;
+const LOOKS: readonly SpanLook[] = ["ok", "again", "no", "run"];
+
+/** What was proven when, on top of who worked when: one axis for both. */
+export function Night({ timeline }: { timeline: Timeline }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [width, setWidth] = useState(0);
+  useLayoutEffect(() => {
+    if (box.current === null) return;
+    const watcher = new ResizeObserver(([entry]) =>
+      setWidth(Math.floor(entry?.contentRect.width ?? 0)),
+    );
+    watcher.observe(box.current);
+    return () => watcher.disconnect();
+  }, []);
+  return (
+    <div class="night live" ref={box}>
+      {width > 0 && <Drawing timeline={timeline} width={width} />}
+    </div>
+  );
+}
+
+function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
+  const frame = frameOf(timeline, LABEL, width - LABEL - 4);
+  const lanes = useMemo(() => shownLanes(timeline), [timeline]);
+  const crewGap = (index: number) => (lanes[index]?.kind === "crew" ? 8 : 0);
+  const top = (index: number) => TOP + index * (LANE + GAP) + crewGap(index);
+  const bottom = lanes.length === 0 ? TOP : top(lanes.length - 1) + LANE;
+  const closed = timeline.closed.map((one, at) => ({ ...one, y: bottom + 8 + at * (LANE + GAP) }));
+  const end = closed.length === 0 ? bottom : bottom + 8 + closed.length * (LANE + GAP) - GAP;
+  const now = xOf(frame, Date.parse(timeline.until));
+  const more = timeline.lanes.length - lanes.length;
+  return (
+    <svg width={width} height={end + 24} role="img" aria-label={sentenceOf(timeline)}>
+      <defs>
+        <pattern
+          id="hatch"
+          width="5"
+          height="5"
+          patternUnits="userSpaceOnUse"
+          patternTransform="rotate(45)"
+        >
+          <rect class="hatch" width="1.2" height="5" />
+        </pattern>
+      </defs>
+      {ticksOf(frame).map((time) => (
+        <g key={time}>
+          <line
+            class="grid"
+            x1={xOf(frame, time)}
+            x2={xOf(frame, time)}
+            y1={TOP - 8}
+            y2={end + 3}
+          />
+          <text x={xOf(frame, time)} y={end + 18} text-anchor={anchorOf(frame, time)}>
+            {frame.to - frame.from > 26 * 3_600_000 ? moment(time, timeline.until) : clock(time)}
+          </text>
+        </g>
+      ))}
+      <Bars timeline={timeline} frame={frame} />
+      {lanes.map((lane, index) => (
+        <LaneRow
+          key={`${lane.kind} ${lane.name}`}
+          lane={lane}
+          frame={frame}
+          y={top(index)}
+          timeline={timeline}
+        />
+      ))}
+      {closed.map(({ account, from, to, y }) => (
+        <g key={`${account} ${from}`}>
+          <Label name={account} y={y} />
+          <rect class="lane" x={LABEL} y={y} width={frame.width} height={LANE} rx="2" />
+          <rect
+            x={xOf(frame, Date.parse(from))}
+            y={y}
+            width={Math.max(
+              2,
+              (to === null ? now : xOf(frame, Date.parse(to))) - xOf(frame, Date.parse(from)),
+            )}
+            height={LANE}
+            fill="url(#hatch)"
+          />
+        </g>
+      ))}
+      <line class="now" x1={now} x2={now} y1={TOP - 8} y2={end + 3} />
+      {more > 0 && (
+        <text x={LABEL} y={end + 18} class="more">
+          {count(more)} more
+        </text>
+      )}
+    </svg>
+  );
+}
+
+/** Workers first, then the crew; of many, those that worked last. */
+function shownLanes({ lanes }: Timeline): Lane[] {
+  const isCrew = ({ kind }: Lane) => kind === "crew";
+  const last = ({ spans }: Lane) => spans.at(-1)?.to ?? "9";
+  const kept =
+    lanes.length <= MOST_LANES
+      ? lanes
+      : [...lanes].sort((a, b) => (last(a) < last(b) ? 1 : -1)).slice(0, MOST_LANES);
+  return [...kept].sort(
+    (a, b) => Number(isCrew(a)) - Number(isCrew(b)) || (a.name < b.name ? -1 : 1),
+  );
+}
+
+function Bars({ timeline: { buckets }, frame }: { timeline: Timeline; frame: Frame }) {
+  const most = Math.max(1, ...buckets.map(({ proven, failed }) => proven + failed));
+  const base = 62;
+  const step =
+    buckets[1] && buckets[0] ? Date.parse(buckets[1].at) - Date.parse(buckets[0].at) : 600_000;
+  let good = "";
+  let bad = "";
+  for (const { at, proven, failed } of buckets) {
+    const x = xOf(frame, Date.parse(at));
+    const wide = Math.max(1, xOf(frame, Date.parse(at) + step) - x - 1.2).toFixed(1);
+    const high = (proven / most) * BARS;
+    const failedHigh = (failed / most) * BARS;
+    if (proven > 0) good += `M${x} ${base}v${(-high).toFixed(1)}h${wide}V${base}z`;
+    if (failed > 0)
+      bad += `M${x} ${(base - high - 1).toFixed(1)}v${(-failedHigh).toFixed(1)}h${wide}v${failedHigh.toFixed(1)}z`;
+  }
+  return (
+    <>
+      <text x="0" y={base - BARS + 5}>
+        {count(most)}
+      </text>
+      <text x="0" y={base + 1}>
+        0
+      </text>
+      <line class="grid" x1={LABEL} x2={LABEL + frame.width} y1={base - BARS} y2={base - BARS} />
+      <line class="grid" x1={LABEL} x2={LABEL + frame.width} y1={base + 0.5} y2={base + 0.5} />
+      <path class="bar-ok" d={good} />
+      <path class="bar-no" d={bad} />
+    </>
+  );
+}
+
+function LaneRow({
+  lane,
+  frame,
+  y,
+  timeline,
+}: {
+  lane: Lane;
+  frame: Frame;
+  y: number;
+  timeline: Timeline;
+}) {
+  const paths = useMemo(
+    () => lanePaths(lane, frame, y, LANE),
+    [lane, frame.from, frame.to, frame.width, y],
+  );
+  const kills = timeline.kills.filter(({ name }) => name === lane.name);
+  return (
+    <g>
+      <Label name={lane.name} y={y} />
+      <rect class="lane" x={LABEL} y={y} width={frame.width} height={LANE} rx="2" />
+      {LOOKS.map(
+        (look) => paths[look] !== "" && <path key={look} class={`bar-${look}`} d={paths[look]} />,
+      )}
+      {kills.map(({ at }) => (
+        <g key={at} transform={`translate(${xOf(frame, Date.parse(at))} ${y + LANE / 2})`}>
+          <circle class="kill-bg" r="7.5" />
+          <path class="kill" d="M-3.2-3.2l6.4 6.4M3.2-3.2l-6.4 6.4" />
+          <title>{`${lane.name} killed at ${clock(at)}`}</title>
+        </g>
+      ))}
+    </g>
+  );
+}
+
+function Label({ name, y }: { name: string; y: number }) {
+  const short = name.length > 8 ? `${name.slice(0, 7)}…` : name;
+  return (
+    <text class="lane-label" x="0" y={y + LANE / 2 + 4}>
+      {short}
+      {short !== name && <title>{name}</title>}
+    </text>
+  );
+}
+
+function anchorOf(frame: Frame, time: number): "start" | "middle" | "end" {
+  const x = xOf(frame, time);
+  if (x < frame.left + 16) return "start";
+  return x > frame.left + frame.width - 16 ? "end" : "middle";
+}
+
+function sentenceOf({ since, lanes, buckets, kills }: Timeline): string {
+  const sum = (key: "proven" | "failed") => buckets.reduce((n, one) => n + one[key], 0);
+  return `Since ${moment(since)}: ${count(sum("proven"))} proven, ${count(sum("failed"))} failed, ${lanes.length} lanes of who worked when, ${kills.length} killed.`;
+}
+
+export function NightLegend() {
+  return (
+    <div class="legend desk">
+      <span class="s-done">
+        <i class="swatch soft" />
+        proven
+      </span>
+      <span class="s-none">
+        <i class="swatch soft" />
+        tried again
+      </span>
+      <span class="s-failed">
+        <i class="swatch" />
+        failed
+      </span>
+      <span class="s-working">
+        <i class="swatch" />
+        now
+      </span>
+      <span class="s-review">
+        <i class="swatch hatch" />
+        account closed
+      </span>
+      <span class="s-failed">
+        <svg width="10" height="10" viewBox="-5 -5 10 10" aria-hidden="true">
+          <path class="kill" d="M-3-3l6 6M3-3l-6 6" />
+        </svg>
+        killed
+      </span>
+    </div>
+  );
+}
