@@ -148,7 +148,6 @@ const WORDS: Readonly<Record<string, Words>> = {
   "workers.concurrency": ["concurrent tasks of each process", "1"],
   "workers.*": ["a group of workers: NAME-1, NAME-2 and so on"],
 
-  server: ["the server of the page and the API"],
   "server.enabled": ["whether viv up starts it", "true"],
 
   schedule: ["tasks at fixed times, while viv up runs"],
