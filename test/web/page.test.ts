@@ -194,7 +194,7 @@ describe.skipIf(!hasBrowser)("the page", () => {
       await page.getByText("Needs you").first().waitFor();
       await page.keyboard.press("Control+k");
       await page.keyboard.type("fix.204");
-      await page.getByRole("option", { name: /fix\.204/ }).waitFor();
+      // At once: the answer may come after the key.
       await page.keyboard.press("Enter");
       await page.getByRole("complementary").getByText("Refund rounding").waitFor();
       await page.keyboard.press("Escape");
@@ -234,8 +234,10 @@ describe.skipIf(!hasBrowser)("the page", () => {
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         expect(wide, `${place} scrolls sideways`).toBeLessThanOrEqual(0);
         await expectAccessible(page, `${place}, dark`);
-        await page.emulateMedia({ colorScheme: "light" });
-        await expectAccessible(page, `${place}, light`, ["color-contrast"]);
+        if (size === DESK) {
+          await page.emulateMedia({ colorScheme: "light" });
+          await expectAccessible(page, `${place}, light`, ["color-contrast"]);
+        }
         expect(faults).toEqual([]);
         await context.close();
       }
