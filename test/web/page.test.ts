@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)("the page", () => {
     await withServer({ mayChange: false }, async (server) => {
       const { page, context } = await openPage(browser, `${server.url}/#/board?task=fix.204`);
       await page.getByRole("button", { name: /^Approve A/ }).click();
-      await page.getByText("viv token --link").waitFor();
+      await page.getByText("To change anything, log in").waitFor();
       expect(server.posted).toEqual([]);
       await context.close();
     });
