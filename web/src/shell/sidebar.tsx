@@ -3,7 +3,7 @@ import { connection } from "../live/events.ts";
 import { session } from "../live/session.ts";
 import { clockSeconds } from "../parts/format.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
-import { copy } from "./act.ts";
+import { sayLogin } from "./act.ts";
 import { openHelp } from "./help.tsx";
 import { FIND_KEY } from "./keys.tsx";
 import { openPalette } from "./palette.tsx";
@@ -95,15 +95,10 @@ function NavFigure({ use }: { use: NonNullable<View["useCount"]> }) {
 /** Without a login the page only shows. */
 function ReadOnly() {
   if (session.value === null || session.value.can_change) return null;
-  const command = "viv token --link";
   return (
-    <button
-      type="button"
-      class="flat"
-      title={`To make changes, open the link that ${command} prints`}
-      onClick={() => void copy(command)}
-    >
-      Read only <span class="cmd cut">{command}</span>
+    <button type="button" class="flat" title="viv token --link" onClick={sayLogin}>
+      <Icon name="copy" size={12} />
+      Read only: log in
     </button>
   );
 }
