@@ -72,7 +72,10 @@ export default function TimelineView() {
     <>
       <TopBar
         title="Timeline"
-        sub={shown && `lanes per worker, ${clock(shown.from)} to ${shown.isLive ? "now" : clock(shown.to)}`}
+        sub={
+          shown &&
+          `lanes per worker, ${clock(shown.from)} to ${shown.isLive ? "now" : clock(shown.to)}`
+        }
       >
         <div class="seg desk" role="group" aria-label="Period">
           {PERIODS.map((one) => (

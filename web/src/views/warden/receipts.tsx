@@ -23,7 +23,12 @@ export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Recei
       controls={
         <div class="seg" role="group" aria-label="Verdict">
           {PICKS.map((one) => (
-            <button key={one} type="button" aria-pressed={pick === one} onClick={() => setPick(one)}>
+            <button
+              key={one}
+              type="button"
+              aria-pressed={pick === one}
+              onClick={() => setPick(one)}
+            >
               {one.slice(0, 1).toUpperCase() + one.slice(1)}
             </button>
           ))}
@@ -86,7 +91,7 @@ function Row({
         <td>
           <Chip tone={VERDICT_TONE[verdict]}>{verdict.replace("_", " ")}</Chip>
         </td>
-        <td class="t2 why cut" title={plain(why)}>
+        <td class="t2 because cut" title={plain(why)}>
           <bdi>{plain(why)}</bdi>
         </td>
         <td class="right">{count(asked)}</td>
