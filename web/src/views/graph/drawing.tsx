@@ -175,7 +175,6 @@ function Node({
   const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;
   const state = column === null ? "not there" : COLUMN_LABEL[column];
   return (
-    // biome-ignore lint/a11y/useSemanticElements: SVG has no button
     <g
       class={`node s-${column ?? "none"} ${look}`}
       data-node={id}

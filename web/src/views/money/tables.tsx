@@ -13,7 +13,7 @@ export function AgentTable({ rows, note }: { rows: readonly Row[]; note: string 
   const most = Math.max(...rows.map(({ usd }) => usd), 0.000001);
   return (
     <Panel title="By agent" note={note}>
-      <div class="scroll-x" role="region" aria-label="By agent" tabIndex={0}>
+      <div class="scroll-x" role="region" aria-label="Table by agent" tabIndex={0}>
         <table>
           <thead>
             <tr>
@@ -59,7 +59,7 @@ export function SpendingTable({
 }) {
   return (
     <Panel title={title} note={note}>
-      <div class="scroll-x" role="region" aria-label={title} tabIndex={0}>
+      <div class="scroll-x" role="region" aria-label={`Table, ${title.toLowerCase()}`} tabIndex={0}>
         <table>
           <thead>
             <tr>

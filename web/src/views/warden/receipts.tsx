@@ -38,7 +38,7 @@ export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Recei
       {shown.length === 0 ? (
         <p class="pad t3">None yet. A dance that ends leaves one.</p>
       ) : (
-        <div class="scroll-x" role="region" aria-label="Receipts" tabIndex={0}>
+        <div class="scroll-x" role="region" aria-label="Table of receipts" tabIndex={0}>
           <table class="receipts">
             <thead>
               <tr>
