@@ -48,11 +48,12 @@ export async function demoFleet({
   const endings: (() => Promise<unknown>)[] = [];
   try {
     say(color.dim("making two repositories, a run, a pit and a newsroom …"));
-    const world = await makeWorld(folder, program, pace);
+    const world = await makeWorld(folder, program, pace, signal);
     endings.unshift(() => stopSuspects(world));
     if (world.tmux === null)
       say(color.yellow("tmux is not installed: the warden has nobody to ask"));
     else await startSuspects(world);
+    signal.throwIfAborted();
     const fleet = await startFleet(world, program, (message) => say(color.yellow(`  ${message}`)));
     endings.unshift(() => fleet.stop());
     const { link = fleet.address } = JSON.parse(
