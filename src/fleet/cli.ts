@@ -27,6 +27,7 @@ export const commands = {
         "viv service install --handler ./handle.sh --concurrency 4",
         "one executable for every task",
       ],
+      ["viv service install --fleet", "viv up: everything that viv.toml declares"],
       ["viv service install --force --types audit,fix", "change the settings"],
       ["viv service uninstall", "after systemctl --user disable --now …"],
     ],

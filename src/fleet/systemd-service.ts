@@ -10,10 +10,21 @@ import { commandLine, plainPath, quotedWord } from "../platform/systemd/systemd.
 import type { UnitFiles } from "../platform/systemd/unit-files.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
 import type { WorkInput } from "../work/operations/work.ts";
+import {
+  fleetUnitFor,
+  markOf,
+  reapUnit,
+  timerUnit,
+  type Unit,
+  unitsFor,
+  upUnit,
+  workerUnit,
+} from "./systemd-units.ts";
 import { programPort, workerCheckPort } from "./up-ports.ts";
 
 const input = z.strictObject({
   action: z.optional(z.enum(["install", "uninstall"]).check(z.describe("install or uninstall"))),
+  fleet: flag("viv up with all its parts, instead of a worker and a reaper"),
   worker_id: text("name of a worker (default: host and run)"),
   concurrency: z.optional(
     z.number().check(z.gte(1)).check(z.describe("concurrent tasks (default: 1)")),
@@ -44,22 +55,31 @@ const MAX_LENGTH = 100;
 /** Units for the user's systemd. It only writes files: starting them is left to the user. */
 export const service = defineRunOperation({
   name: "service",
-  summary: "write or remove systemd units for a worker and a reaper",
+  summary: "write or remove systemd units for a worker and a reaper, or for viv up",
   access: "read",
   input,
   output,
   async run(context, given) {
     const program = await context.use(programPort);
+    const other = OF_WORKERS.find((key) => given[key] !== undefined);
+    if (given.fleet && other !== undefined) {
+      const flag = `--${other.replace("worker_id", "worker")}`;
+      throw new VivError("USAGE", `${flag} does not go with --fleet: viv.toml says what runs.`);
+    }
     if (given.action === undefined) {
       throw new VivError("USAGE", "viv service needs a word: viv service install, or uninstall.");
     }
     const files = await program.unitFiles();
     const place = placeFor(context, given);
-    if (given.action === "uninstall") return uninstallUnits(place, given.force === true, files);
+    if (given.action === "uninstall") {
+      return uninstallUnits(place, given.fleet === true, given.force === true, files);
+    }
     const units = await plannedUnits(context, given, [program.node, program.viv], place, files);
     return installUnits(place, units, given.force === true, files);
   },
 });
+
+const OF_WORKERS = ["worker_id", "concurrency", "handler", "types"] as const;
 
 /** Where the units of one run are. */
 interface ServicePlace {
@@ -89,12 +109,21 @@ function placeFor({ store, here }: RunContext, given: Input): ServicePlace {
 
 async function plannedUnits(
   context: RunContext,
-  { worker_id, concurrency, handler, types, grace = "60s" }: Input,
+  { fleet, worker_id, concurrency, handler, types, grace = "60s" }: Input,
   viv: readonly string[],
   place: ServicePlace,
   files: UnitFiles,
 ): Promise<Unit[]> {
   const { here } = context;
+  // The user manager's own PATH is short. No other variable is passed on.
+  const path = here.env.PATH || "/usr/local/bin:/usr/bin:/bin";
+  const run = (verb: string, ...args: string[]) => [
+    `ExecStart=${commandLine([...viv, verb, "--run", place.runDir, ...args])}`,
+    `WorkingDirectory=${plainPath(here.config?.folder ?? here.cwd, "the folder")}`,
+    `Environment=${quotedWord(`PATH=${path}`, "the variable")}`,
+  ];
+  const stopSeconds = Math.ceil(parseDuration(grace, "--grace") / 1000) + AFTER_GRACE_SECONDS;
+  if (fleet) return [fleetUnitFor(place, run("up", "--json"), stopSeconds)];
   const work: WorkInput = {
     worker_id: worker_id ?? asName(`${hostname()}-${place.name}`, MAX_NAME_LENGTH),
     concurrency,
@@ -105,14 +134,6 @@ async function plannedUnits(
   // `viv work` itself finds mistakes in the flags, before the unit first starts.
   const check = await context.use(workerCheckPort);
   await check(context, work);
-  // The user manager's own PATH is short. No other variable is passed on.
-  const path = here.env.PATH || "/usr/local/bin:/usr/bin:/bin";
-  const run = (verb: string, ...args: string[]) => [
-    `ExecStart=${commandLine([...viv, verb, "--run", place.runDir, ...args])}`,
-    `WorkingDirectory=${plainPath(here.config?.folder ?? here.cwd, "the folder")}`,
-    `Environment=${quotedWord(`PATH=${path}`, "the variable")}`,
-  ];
-  const stopSeconds = Math.ceil(parseDuration(grace, "--grace") / 1000) + AFTER_GRACE_SECONDS;
   return unitsFor(place, run("work", ...asFlags(work)), run("reap"), stopSeconds);
 }
 
@@ -141,7 +162,7 @@ function asName(given: string, length: number): string {
 
 /** All of them or, where one would have to replace other content, none. */
 function installUnits(
-  { folder, searched, name }: ServicePlace,
+  { folder, searched }: ServicePlace,
   units: readonly Unit[],
   force: boolean,
   files: UnitFiles,
@@ -164,29 +185,35 @@ function installUnits(
     return { path, status: "written" };
   });
   const paths = found.map(({ path }) => quoted(path)).join(" ");
-  const started = `${workerUnit(name)} ${timerUnit(name)}`;
+  const started = units.filter(({ isStarted }) => isStarted).map((unit) => unit.name);
   return {
     files: written,
     next: [
       ...(folder === searched ? [] : [`systemctl --user link ${paths}`]),
       "systemctl --user daemon-reload",
-      `systemctl --user enable --now ${started}`,
+      `systemctl --user enable --now ${started.join(" ")}`,
       // A running unit keeps its old settings until then.
-      ...(other ? [`systemctl --user restart ${started}`] : []),
+      ...(other ? [`systemctl --user restart ${started.join(" ")}`] : []),
       'loginctl enable-linger "$USER"',
-      `journalctl --user -u ${workerUnit(name)} -f`,
+      `journalctl --user -u ${started[0]} -f`,
     ],
   };
 }
 
 /** Removes the files that `installUnits` writes, and no others. */
-function uninstallUnits(place: ServicePlace, force: boolean, files: UnitFiles): Output {
+function uninstallUnits(
+  place: ServicePlace,
+  isFleet: boolean,
+  force: boolean,
+  files: UnitFiles,
+): Output {
   const { name, folder } = place;
-  const units = [workerUnit(name), reapUnit(name), timerUnit(name)];
+  const ofWorker = [workerUnit(name), timerUnit(name), reapUnit(name)];
+  const units = isFleet ? [upUnit(name)] : ofWorker;
   const paths = units.map((unit) => join(folder, unit));
   if (!force) {
     refuseOthers(paths, place.runDir, files);
-    refuseEnabled(place, files);
+    refuseEnabled(place, isFleet ? units : ofWorker.slice(0, 2), files);
   }
   const removed = paths.map((path): Output["files"][number] => ({
     path,
@@ -205,8 +232,11 @@ function refuseOthers(paths: readonly string[], runDir: string, files: UnitFiles
 }
 
 /** Without its file systemd keeps a unit running, and cannot disable it any more. */
-function refuseEnabled({ name, folder, searched }: ServicePlace, files: UnitFiles): void {
-  const units = [workerUnit(name), timerUnit(name)];
+function refuseEnabled(
+  { folder, searched }: ServicePlace,
+  units: readonly string[],
+  files: UnitFiles,
+): void {
   const links = ["default.target.wants", "timers.target.wants"].flatMap((target) =>
     units.flatMap((unit) => [folder, searched].map((at) => join(at, target, unit))),
   );
@@ -216,69 +246,5 @@ function refuseEnabled({ name, folder, searched }: ServicePlace, files: UnitFile
   throw new VivError("WRONG_STATE", `the units are enabled; first run: ${before}`, details);
 }
 
-type Unit = { name: string; text: string };
-
 /** From the end of the grace until handlers were killed and their tasks released. */
 const AFTER_GRACE_SECONDS = 20;
-
-/** The worker, and a timer that gives back the claims of dead workers, also when no worker runs. */
-function unitsFor(
-  { name, runDir }: ServicePlace,
-  work: readonly string[],
-  reap: readonly string[],
-  stopSeconds: number,
-): Unit[] {
-  const unit = (unitName: string, lines: readonly string[]): Unit => ({
-    name: unitName,
-    text: [markOf(runDir), "", ...lines, ""].join("\n"),
-  });
-  return [
-    unit(workerUnit(name), [
-      "[Unit]",
-      `Description=viv worker of ${name}`,
-      "",
-      "[Service]",
-      ...work,
-      "Restart=on-failure",
-      "RestartSec=10",
-      "# Wrong usage, or no such run: another start does not help.",
-      "RestartPreventExitStatus=2 3",
-      "# The worker ends its handlers itself; what is left after the time is killed.",
-      "KillMode=mixed",
-      `TimeoutStopSec=${stopSeconds}`,
-      "# A handler that takes too much memory does not stop the others.",
-      "OOMPolicy=continue",
-      "",
-      "[Install]",
-      "WantedBy=default.target",
-    ]),
-    unit(reapUnit(name), [
-      "[Unit]",
-      `Description=viv reap for ${name}`,
-      "",
-      "[Service]",
-      "Type=oneshot",
-      ...reap,
-    ]),
-    unit(timerUnit(name), [
-      "[Unit]",
-      `Description=viv reap for ${name}, every minute`,
-      "",
-      "[Timer]",
-      "OnCalendar=minutely",
-      "AccuracySec=10s",
-      "",
-      "[Install]",
-      "WantedBy=timers.target",
-    ]),
-  ];
-}
-
-const workerUnit = (name: string) => `viv-worker-${name}.service`;
-const reapUnit = (name: string) => `viv-reap-${name}.service`;
-const timerUnit = (name: string) => `viv-reap-${name}.timer`;
-
-/** The first line: a unit that has it was made for this run. */
-function markOf(runDir: string): string {
-  return `# Made by \`viv service install\` for the run ${JSON.stringify(runDir)}.`;
-}

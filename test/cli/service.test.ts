@@ -68,6 +68,23 @@ function argvOf(unit: string): string[] {
 }
 
 describe("viv service install", () => {
+  it("writes one unit for viv up with --fleet, and removes it alone", async () => {
+    const { install, uninstall, around, units, read, run } = await project();
+    await ok(install, around);
+    const fleet = ["service", "install", "--fleet", "--unit-dir", units, "--grace", "10m"];
+    const { files, next } = await json<Output>(fleet, around);
+    const unit = "viv-up-audit.service";
+    expect(files).toEqual([{ path: join(units, unit), status: "written" }]);
+    expect(argvOf(read(unit)).slice(1)).toEqual([VIV, "up", "--run", run, "--json"]);
+    expect(settings(read(unit), "TimeoutStopSec")).toEqual(["620"]);
+    expect(next).toContain(`systemctl --user enable --now ${unit}`);
+    const other = await cli([...fleet, "--types", "a"], around);
+    expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining("--types") });
+    const removed = await json<Output>([...uninstall, "--fleet"], around);
+    expect(removed.files).toEqual([{ path: join(units, unit), status: "removed" }]);
+    expect(readdirSync(units)).toHaveLength(3);
+  });
+
   it("writes a worker, a reaper and its timer", async () => {
     const { install, around, units, read, run, handler, folder } = await project();
     const { files, next } = await json<Output>(

@@ -144,13 +144,17 @@ function Lead({ report }: { report: Report }) {
   );
 }
 
-/** When the queue would be empty at the pace of the period. */
-function emptyAt({ counts, done, since, until }: Report): string {
+/** When the queue would be empty at the pace since the first work of the period. */
+function emptyAt({ counts, done, since, until, worked }: Report): string {
   const left = counts.pending + counts.waiting + counts.claimed;
   if (left === 0 || done.count < 3) return "";
   const now = Date.parse(until);
-  const at = now + (left / done.count) * (now - Date.parse(since));
-  return at - now > 7 * 86_400_000
-    ? ""
-    : ` At this rate the queue is empty at ${at - now < 86_400_000 ? clock(at) : moment(at, now)}.`;
+  const began = Math.max(
+    Date.parse(since),
+    Math.min(...worked.map(({ from }) => Date.parse(from)), now),
+  );
+  const at = now + (left / done.count) * (now - began);
+  if (at === now || at - now > 7 * 86_400_000) return "";
+  const time = at - now < 86_400_000 ? clock(at) : moment(at, now);
+  return ` At this rate the queue is empty at ${time}.`;
 }
