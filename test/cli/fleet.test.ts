@@ -122,6 +122,15 @@ describe("viv up on a run", () => {
     expect(events(up)).toContainEqual(
       expect.objectContaining({ kind: "claimed", part: "worker-1", id: "t.1" }),
     );
+    const { lines } = here.json<{ lines: { event: string }[] }>(
+      ...["ledger", "show", "--rooms", "fleet"],
+    );
+    expect(new Set(lines.map(({ event }) => event))).toEqual(
+      new Set([
+        ...["up_started", "part_started", "part_ended", "config_bad"],
+        ...["config_reloaded", "up_stopped"],
+      ]),
+    );
     expect(here.say("doctor").status).toBe(0);
   });
 
