@@ -20,6 +20,7 @@ export const NOT_OVER_HTTP: Readonly<Record<string, string>> = {
   rm: "it takes the run away from its server",
   export: "it makes files in a folder of your choice",
   alive: "a process answers for itself",
+  top: "it draws on a terminal; see cards, fleet and report",
 };
 
 /** Operations of other flags of a command, under a name of their own. */

@@ -20,8 +20,6 @@ export const ledgerLine = z.looseObject({
 export type Entry = z.infer<typeof ledgerLine>;
 
 /** The events of each room; `src/queue/ledger.ts` explains those of the queue. */
-export const ROOMS = ["queue", "crew", "warden", "fleet"] as const;
-export type Room = (typeof ROOMS)[number];
 
 export const CREW_EVENTS = [
   "started", // the crew: pid, members
@@ -86,9 +84,9 @@ const PROGRAM = "viv";
 export function entryFrom(text: string, room: string): Entry | null {
   const line = parseRecord(text);
   if (line === null || typeof line.event !== "string" || typeof line.at !== "string") return null;
-  const agent = textIn(line.agent) ?? textIn(line.worker) ?? textIn(line.by) ?? PROGRAM;
-  const { at, event } = line;
-  return { ...line, at, room: textIn(line.room) ?? room, event, agent } as Entry;
+  const { at, room: own, event, agent, ...rest } = line;
+  const actor = textIn(agent) ?? textIn(rest.worker) ?? textIn(rest.by) ?? PROGRAM;
+  return { at, room: textIn(own) ?? room, event, agent: actor, ...rest } as Entry;
 }
 
 function textIn(value: unknown): string | undefined {

@@ -204,7 +204,24 @@ export function report(run, since) {
       budgets: isEmpty ? [] : [{ of: "day", unit: "usd", spent: 41.86, limit: 60 }],
       ...{ reserved_usd: 0, crew_today_usd: 1.95 },
     },
-    ...{ worked: [], slowest: [], dearest: [], retried: [], killed: [], notes: [] },
+    ...{
+      worked: [
+        {
+          name: "ada",
+          kind: "worker",
+          from: ago(hours * HOUR),
+          to: ago(0),
+          tasks: 61,
+          busy_ms: 4e7,
+          slots: [],
+        },
+      ],
+      slowest: [],
+      dearest: [],
+      retried: [],
+      killed: [],
+      notes: [],
+    },
   };
 }
 

@@ -97,6 +97,7 @@ const WORDS: Readonly<Record<string, Words>> = {
   "merge.body": ["template of a pull request's text, relative to this file", "our own"],
 
   server: ["the page and the API: viv serve"],
+  "server.enabled": ["whether viv up starts it", "true"],
   "server.port": ["its port; 0: any free one", "4747"],
   "server.bind": ["the address it listens on", "127.0.0.1"],
   "server.insecure": ["other interfaces without TLS", "false"],
@@ -147,8 +148,6 @@ const WORDS: Readonly<Record<string, Words>> = {
   "workers.types": ["only tasks of these types", "every type with a route"],
   "workers.concurrency": ["concurrent tasks of each process", "1"],
   "workers.*": ["a group of workers: NAME-1, NAME-2 and so on"],
-
-  "server.enabled": ["whether viv up starts it", "true"],
 
   schedule: ["tasks at fixed times, while viv up runs"],
   "schedule.[].name": ["its name; the ids of its tasks begin with it"],

@@ -5,9 +5,9 @@ import { formatUsd } from "../../base/amount.ts";
 import { VivError } from "../../base/errors.ts";
 import { counted } from "../../base/text.ts";
 import type { Entry } from "../../ledger/line.ts";
-import type { Command, StreamView, Values } from "../../operation/command.ts";
+import type { Command, StreamView } from "../../operation/command.ts";
 import type { Io } from "../../operation/io.ts";
-import { clip, plain, type Term } from "../../operation/term.ts";
+import { clip, plain, type Term, table } from "../../operation/term.ts";
 import {
   ledgerExport,
   ledgerShow,
@@ -16,13 +16,18 @@ import {
   type TailEvent,
 } from "./operations.ts";
 
+const ALIASES = {
+  ...{ room: "rooms", event: "events", task: "tasks", agent: "agents", type: "types" },
+};
+
 const showCommand: Command = {
   op: ledgerShow,
+  aliases: ALIASES,
   examples: [
     ["viv ledger show", "the last fifty lines"],
-    ["viv ledger show --task t.1", "the story of a task"],
-    ["viv ledger show --event executed,pardoned --since 7d", "verdicts of the last week"],
-    ["viv ledger show --room crew --agent ada --json", ""],
+    ["viv ledger show --tasks t.1", "the story of a task"],
+    ["viv ledger show --events executed,pardoned --since 7d", "verdicts of the last week"],
+    ["viv ledger show --rooms crew --agents ada --json", ""],
   ],
   human: ({ lines, more, notes }: z.output<typeof ledgerShow.output>, term) => {
     const { dim, yellow } = term.color;
@@ -35,10 +40,11 @@ const showCommand: Command = {
 
 const tailCommand: Command = {
   op: ledgerTail,
+  aliases: ALIASES,
   shorts: { follow: "f", lines: "n" },
   examples: [
     ["viv ledger tail -f", "everything as it happens"],
-    ["viv ledger tail -f --room warden", ""],
+    ["viv ledger tail -f --rooms warden", ""],
     [
       "viv ledger tail -f --json | jq -r 'select(.event==\"landed\").task'",
       "one line of JSON each",
@@ -65,51 +71,58 @@ const verifyCommand: Command = {
   op: ledgerVerify,
   examples: [["viv ledger verify", "exits with 1 if a closed file or a seal was changed"]],
   exit: ({ ok }: z.output<typeof ledgerVerify.output>) => (ok ? 0 : 1),
-  human: ({ ledgers, notes }: z.output<typeof ledgerVerify.output>, { color }) => {
-    const lines = ledgers.flatMap(({ name, folder, sealed, open, problems }) => {
-      const found = problems.map(({ file, problem }) => {
-        return `  ${color.red(file)} ${plain(problem)}`;
-      });
-      const state = problems.length === 0 ? color.green("ok") : color.red("changed");
-      const days = `${counted(sealed, "sealed day")}, ${counted(open.length, "day")} not sealed yet`;
-      return [`${state}  ${name}  ${days}  ${color.dim(plain(folder))}`, ...found];
-    });
-    return [...lines, ...notes.map(color.yellow)].join("\n");
+  human: ({ ledgers, notes }: z.output<typeof ledgerVerify.output>, term) => {
+    const { color } = term;
+    const overview = ledgers.map(({ name, folder, sealed, open, problems }) => [
+      problems.length === 0 ? color.green("ok") : color.red("changed"),
+      name,
+      `${counted(sealed, "sealed day")}, ${open.length} not sealed yet`,
+      color.dim(plain(folder)),
+    ]);
+    const found = ledgers.flatMap(({ name, problems }) =>
+      problems.map(({ file, problem }) => `${name}: ${color.red(file)} ${plain(problem)}`),
+    );
+    return [table(overview, term), ...found, ...notes.map(color.yellow)].join("\n");
   },
 };
 
 const exportCommand: Command = {
   op: ledgerExport,
+  aliases: ALIASES,
   flags: {
     out: { kind: "string", placeholder: "FILE", describe: "write to this new file" },
   },
   examples: [
-    ["viv ledger export > record.jsonl", "all lines, by time"],
+    ["viv ledger export --out record.jsonl", "all lines, by time"],
     ["viv ledger export --format csv --out record.csv --since 30d", "for a spreadsheet"],
   ],
-  view: (_, io, __, input) => exportView(io, input),
-  jsonView: (io, _, input) => exportView(io, input),
+  view: (_, io) => exportView(io),
+  jsonView: (io) => exportView(io),
+  instead: async ({ out }) => {
+    if (out === undefined) return undefined;
+    if (out === "") throw new VivError("USAGE", "--out is empty; give it a file.");
+    const view = (io: Io) => exportView(io, String(out));
+    return { ...exportCommand, instead: undefined, view: (_, io) => view(io), jsonView: view };
+  },
 };
 
-function exportView(io: Io, { out }: Values): StreamView {
-  const warn = (notes: readonly string[]) => {
+type Exported = z.output<typeof ledgerExport.output>;
+
+function exportView(io: Io, out?: string): StreamView {
+  const end = ({ notes }: Exported) => {
     for (const notice of notes) noticed({ notice }, io);
-  };
-  const end = ({ notes }: z.output<typeof ledgerExport.output>) => {
-    warn(notes);
     return null;
   };
   if (out === undefined) return { event: ({ text }: { text: string }) => text, end };
-  if (out === "") throw new VivError("USAGE", "--out is empty; give it a file.");
-  const file = outFile(resolve(io.cwd, String(out)));
+  const file = outFile(resolve(io.cwd, out));
   return {
     event: ({ text }: { text: string }) => {
       file.write(`${text}\n`);
       return null;
     },
-    end: ({ lines, notes }: z.output<typeof ledgerExport.output>) => {
-      warn(notes);
-      return `wrote ${counted(lines, "line")} to ${plain(String(out))}`;
+    end: (output: Exported) => {
+      end(output);
+      return `wrote ${counted(output.lines, "line")} to ${plain(out)}`;
     },
     close: () => file.close(),
   };

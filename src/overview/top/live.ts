@@ -1,4 +1,5 @@
 import { messageOf } from "../../base/errors.ts";
+import { counted } from "../../base/text.ts";
 import { asWritten } from "../../operation/term.ts";
 import { pause } from "../../platform/machine-retry.ts";
 import type { RunContext } from "../../queue/operation.ts";
@@ -129,7 +130,7 @@ const CLEAR = "\u001b[2J";
 async function done(context: RunContext, { verb, ids }: Action): Promise<string> {
   const by = context.here.env.USER ?? context.here.env.LOGNAME;
   const decision = { ids: [...ids], by };
-  const names = ids.length > 3 ? `${ids.length} tasks` : ids.join(", ");
+  const names = ids.length > 3 ? counted(ids.length, "task") : ids.join(", ");
   switch (verb) {
     case "cancel":
       await cancel.run(context, decision);

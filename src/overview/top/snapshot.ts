@@ -27,7 +27,6 @@ const workerRow = z.object({
   claims: z.array(z.string()),
   note: z.string(),
 });
-export type WorkerRow = z.output<typeof workerRow>;
 
 const crewRow = z.object({
   ...{ name: z.string(), state: z.string(), since: z.string(), note: z.string() },

@@ -13,6 +13,7 @@ import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Failures, Killed, Landed, Stuck } from "./below.tsx";
 import { Cost, Funnel, tasksIn } from "./figures.tsx";
 import { FIRST_STEPS } from "./first-steps.ts";
+import { JustNow } from "./just-now.tsx";
 import { needRows } from "./needs.ts";
 import { NeedsList } from "./needs-list.tsx";
 import { Night, NightLegend } from "./night.tsx";
@@ -89,6 +90,7 @@ function Loaded({
   return (
     <div class="wrap">
       <Lead report={report} />
+      <JustNow />
       <div class="cols-2">
         <NeedsList rows={needRows(report.needs_you)} total={report.needs_you.length} />
         <div class="stack fills">
@@ -144,13 +146,17 @@ function Lead({ report }: { report: Report }) {
   );
 }
 
-/** When the queue would be empty at the pace of the period. */
-function emptyAt({ counts, done, since, until }: Report): string {
+/** When the queue would be empty at the pace since the first work of the period. */
+function emptyAt({ counts, done, since, until, worked }: Report): string {
   const left = counts.pending + counts.waiting + counts.claimed;
   if (left === 0 || done.count < 3) return "";
   const now = Date.parse(until);
-  const at = now + (left / done.count) * (now - Date.parse(since));
-  return at - now > 7 * 86_400_000
-    ? ""
-    : ` At this rate the queue is empty at ${at - now < 86_400_000 ? clock(at) : moment(at, now)}.`;
+  const began = Math.max(
+    Date.parse(since),
+    Math.min(...worked.map(({ from }) => Date.parse(from)), now),
+  );
+  const at = now + (left / done.count) * (now - began);
+  if (at === now || at - now > 7 * 86_400_000) return "";
+  const time = at - now < 86_400_000 ? clock(at) : moment(at, now);
+  return ` At this rate the queue is empty at ${time}.`;
 }

@@ -1,0 +1,253 @@
+import type { TimelineAnswer } from "../../live/data-shapes.ts";
+import { clock, count, duration, moment } from "../../parts/format.ts";
+import { plain } from "../../parts/plain.ts";
+import { taskHref } from "../../shell/router.ts";
+import { type Frame, lookOf, ticksOf, xOf } from "../overview/night-drawing.ts";
+import { type Lane, labelWidth, lanesOf } from "./lanes-of.ts";
+import { useWidth } from "./use-width.ts";
+import type { TimeWindow } from "./window.ts";
+
+const BARS = 44;
+const TOP = BARS + 22;
+const CREW_GAP = 12;
+
+const WORDS = { ok: "done", again: "tried again", no: "failed", run: "working" };
+
+/** Throughput on top of the lanes: one axis for both. */
+export function LaneChart({ timeline, shown }: { timeline: TimelineAnswer; shown: TimeWindow }) {
+  const { ref, width } = useWidth<HTMLDivElement>();
+  return (
+    <div class="lanes live" ref={ref}>
+      {width > 0 && <Chart timeline={timeline} shown={shown} width={width} />}
+    </div>
+  );
+}
+
+function Chart({
+  timeline,
+  shown,
+  width,
+}: {
+  timeline: TimelineAnswer;
+  shown: TimeWindow;
+  width: number;
+}) {
+  const left = labelWidth(width);
+  const frame: Frame = {
+    ...{ from: shown.from, to: shown.to, now: Date.parse(timeline.until) },
+    ...{ left, width: Math.max(1, width - left - 8) },
+  };
+  const lanes = lanesOf(timeline);
+  const high = lanes.length > 24 ? 14 : lanes.length > 14 ? 20 : 28;
+  const pitch = high + (high > 20 ? 8 : 5);
+  const firstCrew = lanes.findIndex(({ kind }) => kind === "crew");
+  const y = (at: number) => TOP + at * pitch + (firstCrew > 0 && at >= firstCrew ? CREW_GAP : 0);
+  const end = y(lanes.length - 1) + high;
+  const closed = timeline.closed.filter(({ to }) => to === null || Date.parse(to) > shown.from);
+  const closedY = (at: number) => end + 16 + at * 20;
+  const bottom = closed.length === 0 ? end : closedY(closed.length - 1) + 14;
+  const isDays = shown.to - shown.from > 26 * 3_600_000;
+  const nowX = xOf(frame, frame.now);
+  const label = `Attempts of ${count(lanes.length)} workers and crew members from ${moment(shown.from)} to ${moment(shown.to)}; List shows them as a table.`;
+  return (
+    <svg width={width} height={bottom + 26} role="group" aria-label={label}>
+      <defs>
+        <pattern
+          id="shut"
+          width="5"
+          height="5"
+          patternUnits="userSpaceOnUse"
+          patternTransform="rotate(45)"
+        >
+          <rect class="hatch" width="1.2" height="5" />
+        </pattern>
+      </defs>
+      {ticksOf(frame, 72).map((time) => (
+        <g key={time}>
+          <line class="grid" x1={xOf(frame, time)} x2={xOf(frame, time)} y1="2" y2={bottom + 4} />
+          <text x={xOf(frame, time)} y={bottom + 19} text-anchor="middle">
+            {isDays ? moment(time, timeline.until) : clock(time)}
+          </text>
+        </g>
+      ))}
+      <Throughput timeline={timeline} frame={frame} />
+      {lanes.map((lane, at) => (
+        <LaneRow
+          key={`${lane.kind} ${lane.name}`}
+          lane={lane}
+          frame={frame}
+          y={y(at)}
+          high={high}
+          kills={timeline.kills.filter(({ name }) => name === lane.name)}
+        />
+      ))}
+      {closed.map(({ account, from, to }, at) => {
+        const x0 = xOf(frame, Date.parse(from));
+        const x1 = to === null ? frame.left + frame.width : xOf(frame, Date.parse(to));
+        return (
+          <g key={`${account} ${from}`}>
+            <LaneLabel name={account} y={closedY(at)} high={14} left={left} />
+            <rect class="lane" x={left} y={closedY(at)} width={frame.width} height="14" rx="2" />
+            <rect x={x0} y={closedY(at)} width={Math.max(2, x1 - x0)} height="14" fill="url(#shut)">
+              <title>{`${account} closed since ${moment(from)}${to === null ? ", until a person opens it" : ` until ${moment(to)}`}`}</title>
+            </rect>
+          </g>
+        );
+      })}
+      {shown.isLive && <line class="now" x1={nowX} x2={nowX} y1="2" y2={bottom + 4} />}
+    </svg>
+  );
+}
+
+function Throughput({ timeline: { buckets }, frame }: { timeline: TimelineAnswer; frame: Frame }) {
+  const [first, second] = buckets;
+  if (first === undefined) return null;
+  const step = second ? Date.parse(second.at) - Date.parse(first.at) : 600_000;
+  const seen = buckets.filter(({ at }) => {
+    const time = Date.parse(at);
+    return time + step > frame.from && time < frame.to;
+  });
+  const most = Math.max(1, ...seen.map(({ proven, done, failed }) => proven + done + failed));
+  const base = BARS + 8;
+  return (
+    <g>
+      <text x="0" y={base - BARS + 8}>
+        {count(most)}
+      </text>
+      <text x="0" y={base}>
+        0
+      </text>
+      <line
+        class="grid"
+        x1={frame.left}
+        x2={frame.left + frame.width}
+        y1={base + 0.5}
+        y2={base + 0.5}
+      />
+      {seen.map(({ at, proven, done, failed }) => {
+        const x = xOf(frame, Date.parse(at));
+        const wide = Math.max(1, xOf(frame, Date.parse(at) + step) - x - 1.5);
+        const good = ((proven + done) / most) * BARS;
+        const bad = (failed / most) * BARS;
+        return (
+          <g key={at}>
+            <rect class="bar-ok" x={x} y={base - good} width={wide} height={good} />
+            {bad > 0 && (
+              <rect class="bar-no" x={x} y={base - good - bad - 1} width={wide} height={bad} />
+            )}
+            <title>{`${clock(at)}, ${duration(step, true)}: ${proven} proven, ${done} done without proof, ${failed} failed`}</title>
+          </g>
+        );
+      })}
+    </g>
+  );
+}
+
+function LaneRow({
+  lane,
+  frame,
+  y,
+  high,
+  kills,
+}: {
+  lane: Lane;
+  frame: Frame;
+  y: number;
+  high: number;
+  kills: TimelineAnswer["kills"];
+}) {
+  return (
+    <g>
+      <LaneLabel name={lane.name} y={y} high={high} left={frame.left} />
+      <rect class="lane" x={frame.left} y={y} width={frame.width} height={high} rx="2" />
+      {lane.spans.map((span) => (
+        <Bar
+          key={`${span.task} ${span.from}`}
+          span={span}
+          lane={lane}
+          frame={frame}
+          y={y}
+          high={high}
+        />
+      ))}
+      {kills
+        .filter(({ at }) => Date.parse(at) >= frame.from && Date.parse(at) <= frame.to)
+        .map(({ at, why, warrant }) => (
+          <g
+            key={warrant}
+            class="killed"
+            transform={`translate(${xOf(frame, Date.parse(at))} ${y + high / 2})`}
+          >
+            <circle class="kill-bg" r="8" />
+            <path class="kill" d="M-3.2-3.2l6.4 6.4M3.2-3.2l-6.4 6.4" />
+            <title>{`${lane.name} killed at ${clock(at)}: ${plain(why)}`}</title>
+          </g>
+        ))}
+    </g>
+  );
+}
+
+function Bar({
+  span,
+  lane,
+  frame,
+  y,
+  high,
+}: {
+  span: Lane["spans"][number];
+  lane: Lane;
+  frame: Frame;
+  y: number;
+  high: number;
+}) {
+  const { task, from, to, outcome, attempt, count: many } = span;
+  const begin = Date.parse(from);
+  const end = to === null ? frame.now : Date.parse(to);
+  if (end < frame.from || begin > frame.to) return null;
+  const x = xOf(frame, begin);
+  const wide = Math.max(1.5, xOf(frame, end) - x - 0.8);
+  const look = lookOf(outcome);
+  const word = outcome?.replace("_", " ") ?? WORDS.run;
+  const name = many > 1 ? `${count(many)} attempts` : task || "a tick";
+  const title = `${lane.name}, ${name}: ${clock(from)}, ${duration(end - begin)}, ${word}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
+  const fits = many === 1 && high > 18 && wide > task.length * 7.2 + 12 && task !== "";
+  const bar = (
+    <>
+      <rect class={`bar bar-${look}`} x={x} y={y} width={wide} height={high} rx="3">
+        <title>{title}</title>
+      </rect>
+      {fits && (
+        <text class={`on-bar ${look}`} x={x + 6} y={y + high / 2 + 4}>
+          {task}
+        </text>
+      )}
+    </>
+  );
+  if (task === "" || many > 1) return <g>{bar}</g>;
+  return (
+    <a href={taskHref(task)} tabIndex={-1} aria-label={title}>
+      {bar}
+    </a>
+  );
+}
+
+function LaneLabel({
+  name,
+  y,
+  high,
+  left,
+}: {
+  name: string;
+  y: number;
+  high: number;
+  left: number;
+}) {
+  const most = Math.floor((left - 6) / 6.6);
+  const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;
+  return (
+    <text class="lane-label" x="0" y={y + high / 2 + 4}>
+      {short}
+      {short !== name && <title>{name}</title>}
+    </text>
+  );
+}

@@ -1,0 +1,141 @@
+import { useEffect, useState } from "preact/hooks";
+import { apiPath } from "../../live/api.ts";
+import type { PoolStatus, Receipts, WardenStatus, WarrantQueue } from "../../live/data-shapes.ts";
+import { useResource } from "../../live/resource.ts";
+import { Empty } from "../../parts/empty.tsx";
+import { count } from "../../parts/format.ts";
+import { Icon } from "../../parts/icons.tsx";
+import { Failure, Panel } from "../../parts/panel.tsx";
+import { act } from "../../shell/act.ts";
+import { ask } from "../../shell/dialog.tsx";
+import { Main, TopBar } from "../../shell/top-bar.tsx";
+import { Dance } from "./dance.tsx";
+import { FileWarrant } from "./file-warrant.tsx";
+import { Findings, Pool, Verdicts, Warrants } from "./pool.tsx";
+import { ReceiptTable } from "./receipts.tsx";
+import "./warden.css";
+
+/** A dance has steps that no event tells. */
+const LOOK_MS = 2_000;
+
+const LESSONS = [
+  { title: "Start the warden", command: "viv warden up" },
+  { title: "Ask an agent in tmux whether it is alive", command: "viv warrant file agent-1" },
+];
+
+/** It asks before it ends: dances, the queue, and what became of each. */
+export default function WardenView() {
+  const on = { refreshOn: ["ledger"], every: 400 } as const;
+  const pool = useResource<PoolStatus>(apiPath("dog pool status"), on);
+  const queue = useResource<WarrantQueue>(apiPath("dog warrants"), on);
+  const status = useResource<WardenStatus>(apiPath("warden status"), on);
+  const receipts = useResource<Receipts>(apiPath("warden receipts", { limit: 50 }), on);
+  const all = [pool, queue, status, receipts];
+  const refresh = () => {
+    for (const one of all) one.refresh();
+  };
+  useEffect(() => {
+    const timer = setInterval(() => {
+      if (!document.hidden) for (const one of [pool, queue, status]) one.refresh();
+    }, LOOK_MS);
+    return () => clearInterval(timer);
+  }, []);
+  const [isFiling, setFiling] = useState(false);
+  const error = all.find((one) => one.error !== null)?.error;
+  const { data } = pool;
+  const dances = data?.dogs ?? [];
+  const hasNothing =
+    data !== null && !data.up && dances.length === 0 && receipts.data?.receipts.length === 0;
+  return (
+    <>
+      <TopBar title="Warden" sub={subOf(data)}>
+        {data && <PausePool pool={data} onChange={refresh} />}
+        <button type="button" class="btn" title="viv warrant file" onClick={() => setFiling(true)}>
+          File a warrant
+        </button>
+      </TopBar>
+      <Main>
+        <div class="wrap">
+          {error && <Failure error={error} retry={refresh} />}
+          {data?.paused && (
+            <div class="note s-review">
+              <span class="grow">
+                The pool is paused by <bdi>{data.paused.by}</bdi>: <bdi>{data.paused.why}</bdi>.
+                Nobody is asked, and nobody is ended.
+              </span>
+            </div>
+          )}
+          {hasNothing ? (
+            <Empty title="Nobody was asked yet" lessons={LESSONS}>
+              The warden asks a silent agent up to three times, and ends only what does not answer.
+              Each end leaves a receipt.
+            </Empty>
+          ) : (
+            data && (
+              <>
+                <div class="cols-2">
+                  <Panel title="Dances" note={`${count(dances.length)} in progress`}>
+                    {dances.length === 0 && <p class="pad t2">Nobody is being asked.</p>}
+                    {dances.map((dance) => (
+                      <Dance
+                        key={dance.dog}
+                        dance={dance}
+                        timeouts={data.timeouts_ms}
+                        onChange={refresh}
+                      />
+                    ))}
+                  </Panel>
+                  <div class="stack">
+                    <Pool pool={data} receipts={receipts.data} />
+                    <Warrants queue={queue.data} onChange={refresh} />
+                    <Verdicts receipts={receipts.data} />
+                    <Findings findings={status.data?.findings ?? []} />
+                  </div>
+                </div>
+                {receipts.data && <ReceiptTable receipts={receipts.data} />}
+              </>
+            )
+          )}
+        </div>
+      </Main>
+      {isFiling && <FileWarrant onClose={() => setFiling(false)} onFiled={refresh} />}
+    </>
+  );
+}
+
+function subOf(pool: PoolStatus | null): string {
+  if (pool === null) return "";
+  return pool.up ? "asks before it ends" : "not up: viv warden up";
+}
+
+function PausePool({ pool, onChange }: { pool: PoolStatus; onChange: () => void }) {
+  const isPaused = pool.paused !== null;
+  const change = async () => {
+    if (isPaused) {
+      if (await act("warden resume", {}, { said: "The pool goes on" })) onChange();
+      return;
+    }
+    const why = await ask({
+      title: "Pause the pool?",
+      text: "No new questions and no executions, until it is resumed.",
+      note: "Why, for the record",
+      yes: "Pause",
+      command: (note) => `viv warden pause${note === "" ? "" : ` --note ${JSON.stringify(note)}`}`,
+    });
+    if (why === null) return;
+    const command = "viv warden pause";
+    if (await act("warden pause", { why }, { said: "The pool is paused", command })) onChange();
+  };
+  return (
+    <button
+      type="button"
+      class={isPaused ? "btn primary" : "btn quiet"}
+      title={isPaused ? "viv warden resume" : "viv warden pause"}
+      aria-label={isPaused ? "Resume pool" : "Pause pool"}
+      onClick={() => void change()}
+    >
+      <Icon name={isPaused ? "play" : "pause"} size={14} />
+      <span class="desk">{isPaused ? "Resume pool" : "Pause pool"}</span>
+    </button>
+  );
+}
