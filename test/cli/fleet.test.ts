@@ -219,6 +219,21 @@ describe("in the background", () => {
     });
   });
 
+  it("runs the agents of a pit as a part", async () => {
+    const here = farm('run = "pit"\n');
+    here.say("pit", "init", "pit");
+    here.write(
+      "agents.toml",
+      '[service]\npit = "pit"\n[agents.snake-1]\nhandler = "./handle.sh"\n',
+    );
+    expect(here.say("up", "--detach", "--no-server")).toMatchObject({ status: 0 });
+    expect(here.ps().parts.map(({ name, doing }) => [name, doing])).toEqual([
+      ["reaper", expect.any(String)],
+      ["agents", "1 agent"],
+    ]);
+    expect(here.say("down").status).toBe(0);
+  });
+
   it("says why it could not start", () => {
     const here = farm('run = "run"\n[[schedule]]\nname = "a b"\n');
     const { status, stderr } = here.say("up", "--detach");
