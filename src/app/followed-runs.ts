@@ -1,7 +1,6 @@
 import type { Port } from "../operation/operation.ts";
 import { runIndexPort } from "../overview/page/index-port.ts";
 import { RunIndex } from "../overview/page/run-index.ts";
-import { giveBackMemory } from "../platform/processes/give-back-memory.ts";
 import type { Store } from "../queue/store.ts";
 import type { Provide } from "./invoke.ts";
 
@@ -44,7 +43,7 @@ export function followedRuns(provide: Provide) {
   const readIndex = (store: Store): RunIndex => {
     const index = indexIn(store);
     if (index.isBegun) return index;
-    index.complete().then(giveBackMemory, () => drop(store, index));
+    index.complete().catch(() => drop(store, index));
     return index;
   };
 
