@@ -30,6 +30,7 @@ export default function Wire() {
     return { ...words, event: [words.event, ...picked].filter(Boolean).join(",") };
   }, [typed, picked.join()]);
   useEffect(() => data.start(), []);
+  useEffect(() => data.setFilter(filter), [filter]);
   const all = data.lines.value;
   const shown = useMemo(() => all.filter((line) => fits(line, filter)), [all, filter]);
   const waiting = data.waiting.value.filter((line) => fits(line, filter)).length;
