@@ -1,7 +1,7 @@
 import type { Port } from "../operation/operation.ts";
 import { runIndexPort } from "../overview/page/index-port.ts";
 import { RunIndex } from "../overview/page/run-index.ts";
-import { giveBackMemory } from "../platform/processes/give-back-memory.ts";
+import { giveBackMemory, keepHeapSmall } from "../platform/processes/give-back-memory.ts";
 import type { Store } from "../queue/store.ts";
 import type { Provide } from "./invoke.ts";
 
@@ -12,6 +12,7 @@ import type { Provide } from "./invoke.ts";
  */
 export function followedRuns(provide: Provide) {
   const indexes = new WeakMap<Store, RunIndex>();
+  keepHeapSmall();
 
   /** The index ends with the store. */
   const follow = (store: Store): Store => {
