@@ -7,8 +7,8 @@ import { historyQuery, type WireFilter, type WireLine, wireLine } from "./wire-l
 const MOST = 20_000;
 const PAGE = 200;
 const HOUR = 3_600_000;
-/** How far back is looked at a time: the whole record may be long. Null: to its begin. */
-const REACHES: readonly (number | null)[] = [HOUR, 12 * HOUR, 7 * 24 * HOUR, null];
+/** How far back is looked at a time: the whole record may be long, and a day is one file. Null: to its begin. */
+const REACHES: readonly (number | null)[] = [12 * HOUR, 7 * 24 * HOUR, null];
 
 interface LedgerPage {
   /** The newest last. */

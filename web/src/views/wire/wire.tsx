@@ -184,9 +184,9 @@ function List({
             ))}
           </ul>
         )}
-        {lines.length > 0 && (
+        {(lines.length > 0 || data.isReading.value) && (
           <p class="foot t3 sm">
-            {data.isReading.value ? "reading older events" : data.isAtEnd.value ? "the begin" : ""}
+            {data.isReading.value ? "reading the record" : data.isAtEnd.value ? "the begin" : ""}
           </p>
         )}
       </div>
