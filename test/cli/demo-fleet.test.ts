@@ -32,10 +32,10 @@ it("shows a chain that lands, a kill that is recovered, an execution with its re
   const expected = MOMENTS.filter((key) => hasTmux || !WITH_TMUX.includes(key));
   await until("the tour is over", () => said(demo, "seen "), 100);
   const world = folder();
-  const run = join(world, "fleet/run");
+  const run = join(world, "demo/run");
   const env = { VIV_STATE: join(world, "state") };
   const ask = (...args: string[]) =>
-    JSON.parse(viv([...args, "--run", run, "--json"], { env, cwd: join(world, "fleet") }).stdout);
+    JSON.parse(viv([...args, "--run", run, "--json"], { env, cwd: join(world, "demo") }).stdout);
 
   const ledger = readdirSync(join(run, "ledger")).filter((name) => name.endsWith(".jsonl"));
   const moments = ledger

@@ -36,7 +36,7 @@ export async function makeWorld(
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text, { mode: isProgram ? 0o755 : 0o644 });
   }
-  const fleet = join(folder, "fleet");
+  const fleet = join(folder, "demo");
   const shop = join(folder, "shop");
   const world: World = {
     ...{ folder, fleet, shop, tmux, env, run: join(fleet, "run") },
