@@ -7,6 +7,7 @@ import { createServer } from "node:http";
 import { extname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
+import { dataOperations } from "./data.mjs";
 import { makeRun, matches, report, timeline } from "./fixtures.mjs";
 import { diff, logLine, neighbours, show, why } from "./task.mjs";
 
@@ -85,6 +86,7 @@ export async function startDevServer({
     show: ({ id }) => (find(id) ? (find(id).show ?? show(find(id))) : null),
     why: ({ id }) => (find(id) ? why(find(id)) : null),
     neighbours: () => neighbours(run),
+    ...dataOperations,
     diff: ({ id, stat }) => diff(find(id) ?? {}, stat !== undefined),
   };
 

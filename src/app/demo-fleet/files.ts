@@ -36,6 +36,7 @@ const MEMBERS = [
 
 function vivToml(milliseconds: (n: number) => number, hasTmux: boolean): string {
   const seconds = (n: number) => `${milliseconds(n)}ms`;
+  const patience = `${Math.max(3000, milliseconds(8))}ms`; // on a busy machine an answer takes a while
   const engine = `engine = "script"\nscenario = "stand-in.toml"\nmodel = "${MODEL}"\nprompt = "task.md"\nresume = false\nbackoff = "${seconds(1)}"`;
   const worktree = 'workspace = "worktree"\nrepository = "../shop"\nbase = "main"';
   return `# The demo fleet. Its agents are stand-ins without a model; all else is as in yours.
@@ -80,14 +81,14 @@ def = "desk/${name}.md"
 interval = "${milliseconds(5)}"
 mode = "edit"
 command = "./member.sh ${state}"
-run_if = "viv board next --state ${state} --exit-code"`,
+run_if = 'grep -q "^\\*\\** ${state} " board.org'`,
 ).join("\n")}
 ${
   hasTmux
     ? `
 [warden]
 pool = 2
-timeouts = ["${seconds(8)}", "${seconds(8)}"]
+timeouts = ["${patience}", "${patience}"]
 kill_after = "${seconds(2)}"
 tmux_socket = "../tmux"
 ask = ["demo-agent.mjs"]

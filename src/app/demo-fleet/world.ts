@@ -24,6 +24,7 @@ export async function makeWorld(
   folder: string,
   { viv, node }: { viv: string; node: string },
   pace: number,
+  signal: AbortSignal,
 ): Promise<World> {
   const env = environment(folder);
   const tmux = hasTmux() ? join(folder, "tmux") : null;
@@ -40,10 +41,10 @@ export async function makeWorld(
   const world: World = {
     ...{ folder, fleet, shop, tmux, env, run: join(fleet, "run") },
     viv: async (...args) =>
-      (await program(node, [viv, ...args], { cwd: fleet, env, maxBuffer: 1 << 24 })).stdout,
+      (await program(node, [viv, ...args], { cwd: fleet, env, maxBuffer: 1 << 24, signal })).stdout,
   };
   for (const repository of [shop, fleet]) {
-    const git = (...args: string[]) => program("git", args, { cwd: repository, env });
+    const git = (...args: string[]) => program("git", args, { cwd: repository, env, signal });
     await git("init", "-q", "-b", "main");
     await git("config", "user.name", "demo");
     await git("config", "user.email", "demo@example.org");

@@ -20,6 +20,7 @@ export const money = defineRunOperation({
   name: "money",
   summary: "costs by type, model, worker, agent and day, and budgets, in one reading",
   access: "read",
+  readsAll: true,
   input: z.strictObject({ since: text(`${SINCE} (default: ${DEFAULT_PERIOD})`) }),
   output: z.object({
     since: z.string(),

@@ -45,6 +45,7 @@ export const wardenReceipts = defineOperation({
     limit: count(`at most this many (default: ${DEFAULT_LIMIT} receipts)`),
     state: stateFlag,
   }),
+  changes: () => false,
   output: z.object({
     receipts: z.array(receipt),
     /** Receipts that the limit left out. */

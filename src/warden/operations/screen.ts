@@ -13,6 +13,7 @@ export const warrantScreen = defineOperation({
     id: z.string().check(z.describe("id of the warrant (or its dog)")),
     state: stateFlag,
   }),
+  changes: () => false,
   output: z.object({
     id: z.string(),
     target: z.string(),

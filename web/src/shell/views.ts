@@ -26,8 +26,6 @@ export interface View {
   useCount?: () => NavCount | null;
 }
 
-const soon = () => import("../views/soon.tsx");
-
 export const VIEWS: readonly View[] = [
   {
     ...{ name: "overview", label: "Overview", icon: "overview", key: "1", isOnPhone: true },
@@ -39,20 +37,44 @@ export const VIEWS: readonly View[] = [
   },
   {
     ...{ name: "fleet", label: "Fleet", icon: "fleet", key: "3", isOnPhone: true },
-    load: soon,
+    load: () => import("../views/fleet/fleet.tsx"),
   },
-  { name: "warden", label: "Warden", icon: "warden", key: "4", load: soon },
+  {
+    name: "warden",
+    label: "Warden",
+    icon: "warden",
+    key: "4",
+    load: () => import("../views/warden/warden.tsx"),
+  },
   {
     ...{ name: "wire", label: "Wire", icon: "wire", key: "5", isOnPhone: true },
-    ...{ startsGroup: true, load: soon },
+    ...{ startsGroup: true, load: () => import("../views/wire/wire.tsx") },
   },
-  { name: "graph", label: "Graph", icon: "graph", key: "6", load: soon },
-  { name: "timeline", label: "Timeline", icon: "timeline", key: "7", load: soon },
+  {
+    name: "graph",
+    label: "Graph",
+    icon: "graph",
+    key: "6",
+    load: () => import("../views/graph/graph.tsx"),
+  },
+  {
+    name: "timeline",
+    label: "Timeline",
+    icon: "timeline",
+    key: "7",
+    load: () => import("../views/timeline/timeline.tsx"),
+  },
   {
     ...{ name: "money", label: "Money", icon: "money", key: "8", startsGroup: true },
-    ...{ load: soon, useCount: useCostCount },
+    ...{ load: () => import("../views/money/money.tsx"), useCount: useCostCount },
   },
-  { name: "git", label: "Git board", icon: "git", key: "9", load: soon },
+  {
+    name: "git",
+    label: "Git board",
+    icon: "git",
+    key: "9",
+    load: () => import("../views/git/git-board.tsx"),
+  },
 ];
 
 /** Not in the list: a task as a whole page. */

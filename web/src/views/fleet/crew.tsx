@@ -1,7 +1,7 @@
 import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
-import type { CrewMember, Fleet } from "../../live/data-shapes.ts";
 import { now } from "../../live/clock.ts";
+import type { CrewMember, Fleet } from "../../live/data-shapes.ts";
 import { dollars, duration, fullTime } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
 import { Icon, type IconName } from "../../parts/icons.tsx";
@@ -24,7 +24,13 @@ const LOOKS: Record<CrewMember["state"], { tone: Tone; word: string }> = {
   "not running": { tone: "none", word: "Not running" },
 };
 
-export function Crew({ crew, onChange }: { crew: NonNullable<Fleet["crew"]>; onChange: () => void }) {
+export function Crew({
+  crew,
+  onChange,
+}: {
+  crew: NonNullable<Fleet["crew"]>;
+  onChange: () => void;
+}) {
   const { members, supervisor } = crew;
   const manifest = supervisor.manifest?.split("/").at(-1) ?? "";
   const how = supervisor.running ? "each on its own clock" : "not running: viv crew up";

@@ -4,6 +4,7 @@ import { Icon } from "../../parts/icons.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { Since } from "../../parts/since.tsx";
 import { act } from "../../shell/act.ts";
+import { workerLook } from "./workers.tsx";
 
 type Gate = NonNullable<Fleet["gate"]>;
 /** More slots than these are a number, not a row of boxes. */
@@ -17,11 +18,7 @@ export function GatePanel({ gate, fleet }: { gate: Gate; fleet: Fleet }) {
     max !== null || holders.length + queue.length > 0;
   const shown = [machine, crew].filter((one) => one !== undefined && isUsed(one as typeof machine));
   if (shown.length === 0) return <Open />;
-  return (
-    <>
-      {shown.map((one) => one && <One key={one.where} gate={one} fleet={fleet} />)}
-    </>
-  );
+  return <>{shown.map((one) => one && <One key={one.where} gate={one} fleet={fleet} />)}</>;
 }
 
 function Open() {
@@ -57,8 +54,8 @@ function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
         </>
       }
     >
-      <div class="pad gate">
-        <ol class="line" aria-label={`${count(queue.length)} in line`}>
+      <div class="pad gate-row">
+        <ol class="in-line" aria-label={`${count(queue.length)} in line`}>
           {queue.length === 0 && <li class="none t3">nobody waits</li>}
           {queue.slice(0, 6).map(({ name, priority, since }, at) => (
             <li key={`${name} ${since}`}>
@@ -82,7 +79,10 @@ function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
           {holders.slice(0, MOST_SLOTS).map(({ name, since }) => {
             const about = aboutHolder(fleet, nameOf(name));
             return (
-              <li key={`${name} ${since}`} class={`slot s-${about.isSilent ? "review" : "working"}`}>
+              <li
+                key={`${name} ${since}`}
+                class={`slot s-${about.isSilent ? "review" : "working"}`}
+              >
                 <span class="row">
                   <b class="cut">
                     <bdi>{nameOf(name)}</bdi>
@@ -118,7 +118,7 @@ function nameOf(holder: string): string {
 function aboutHolder({ workers, crew }: Fleet, name: string) {
   const worker = workers.find((one) => one.name === name);
   if (worker !== undefined) {
-    const isSilent = !worker.alive;
+    const isSilent = workerLook(worker).tone !== "working";
     return { task: worker.doing?.task ?? "", engine: worker.engine ?? "worker", isSilent };
   }
   const member = crew?.members.find((one) => one.name === name);
@@ -128,7 +128,11 @@ function aboutHolder({ workers, crew }: Fleet, name: string) {
 
 function MaxButtons({ max, holders }: { max: number | null; holders: number }) {
   const set = (next: number | null) =>
-    void act("gate", { max: next === null ? "none" : String(next) }, { said: "The gate has changed" });
+    void act(
+      "gate",
+      { max: next === null ? "none" : String(next) },
+      { said: "The gate has changed" },
+    );
   const shown = max === null ? "no limit" : String(max);
   return (
     <div class="seg" role="group" aria-label="Slots of the gate">

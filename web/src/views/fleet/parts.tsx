@@ -115,7 +115,9 @@ export function Schedules({ list, onChange }: { list: ScheduleList; onChange: ()
                 type="button"
                 class="btn quiet icon"
                 aria-label={state === "paused" ? `Resume ${name}` : `Pause ${name}`}
-                title={commandOf(state === "paused" ? "schedule resume" : "schedule pause", { name })}
+                title={commandOf(state === "paused" ? "schedule resume" : "schedule pause", {
+                  name,
+                })}
                 onClick={() =>
                   state === "paused"
                     ? void run("schedule resume", name, `${name} goes on`)

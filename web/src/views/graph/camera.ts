@@ -14,11 +14,11 @@ const LEAST = 0.08;
 const MOST = 2.5;
 const PADDING = 24;
 
-/** All of it, not enlarged, in the middle; a drawing that would be too small begins at its left. */
+/** All of it, hardly enlarged, in the middle; a drawing that would be too small begins at its left. */
 export function fitted(drawing: Size, box: Size): Camera {
   const room = { width: box.width - 2 * PADDING, height: box.height - 2 * PADDING };
   const whole = Math.min(
-    1,
+    1.25,
     room.width / Math.max(1, drawing.width),
     room.height / Math.max(1, drawing.height),
   );

@@ -12,7 +12,7 @@ type Node = Graph["nodes"][number];
 /** The selected task, in one line, with what can be done about it. */
 export function Dock({ node, kin, onClose }: { node: Node; kin: Kin; onClose: () => void }) {
   const { id, column, title } = node;
-  const waits = kin.neededBy.size;
+  const waits = kin.waiting;
   const sentence = `Needs ${count(kin.needs.size)}; ${count(waits)} ${waits === 1 ? "waits" : "wait"} for it.`;
   const retry = { ids: [id] };
   return (

@@ -6,10 +6,10 @@ import { Icon } from "../../parts/icons.tsx";
 import { plain } from "../../parts/plain.ts";
 import { useKeys } from "../../shell/keys.tsx";
 import { showTask } from "../../shell/router.ts";
+import { type Camera, fitted, panned, shownAt, zoomed } from "./camera.ts";
 import type { Kin } from "./kin.ts";
 import { type Layout, pathOf } from "./layout.ts";
 import { neighbourOf } from "./steer.ts";
-import { type Camera, fitted, panned, shownAt, zoomed } from "./camera.ts";
 
 interface Props {
   graph: Graph;
@@ -140,12 +140,13 @@ function Edges({ layout, kin, selected, graph }: Omit<Props, "onSelect">) {
   const hot = layout.edges.map(({ from, to }) => isHot(from, to));
   const cold = paths.filter((_, at) => !hot[at] && layout.edges[at]?.isBack !== true).join("");
   return (
-    <g aria-hidden="true">
+    <g>
       <path class="edge" d={cold} />
       {layout.edges.map(({ from, to, isBack }, at) => {
         if (!hot[at] && !isBack) return null;
         const isMet = toneOf.get(from) === "done";
-        const tone = isMet ? "done" : (toneOf.get(selected ?? "") ?? "waiting");
+        const own = toneOf.get(selected ?? "");
+        const tone = isMet ? "done" : ((own === "done" ? toneOf.get(from) : own) ?? "waiting");
         const look = hot[at] ? `edge hot s-${tone}` : "edge back";
         return <path key={`${from} ${to}`} class={look} d={paths[at]} />;
       })}
@@ -174,7 +175,6 @@ function Node({
   const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;
   const state = column === null ? "not there" : COLUMN_LABEL[column];
   return (
-    // biome-ignore lint/a11y/useSemanticElements: SVG has no button
     <g
       class={`node s-${column ?? "none"} ${look}`}
       data-node={id}

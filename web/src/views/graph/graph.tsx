@@ -52,7 +52,12 @@ export default function GraphView() {
         <search class="filters">
           <FilterField placeholder="Filter: type:fix worker:ada" label="Filter tasks" />
           {around !== "" && (
-            <button type="button" class="pick" aria-pressed onClick={() => setParams({ around: null })}>
+            <button
+              type="button"
+              class="pick"
+              aria-pressed
+              onClick={() => setParams({ around: null })}
+            >
               around <bdi class="id">{around}</bdi>
               <Icon name="close" size={12} />
             </button>

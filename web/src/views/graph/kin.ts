@@ -4,11 +4,16 @@ import type { Graph } from "../../live/data-shapes.ts";
 export interface Kin {
   needs: Set<string>;
   neededBy: Set<string>;
+  /** Of those that need it: how many are not done. */
+  waiting: number;
 }
 
 export function kinOf(graph: Graph | null, id: string): Kin {
   const edges = graph?.edges ?? [];
-  return { needs: reached(edges, id, 1, 0), neededBy: reached(edges, id, 0, 1) };
+  const neededBy = reached(edges, id, 0, 1);
+  const isOpen = ({ id, column }: Graph["nodes"][number]) => neededBy.has(id) && column !== "done";
+  const waiting = (graph?.nodes ?? []).filter(isOpen).length;
+  return { needs: reached(edges, id, 1, 0), neededBy, waiting };
 }
 
 function reached(edges: Graph["edges"], id: string, from: 0 | 1, to: 0 | 1): Set<string> {

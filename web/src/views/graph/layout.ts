@@ -29,7 +29,7 @@ export interface LaidEdge {
 }
 
 const NODE_HEIGHT = 26;
-const ROW_GAP = 10;
+const ROW_GAP = 12;
 const BEND_GAP = 6;
 const COLUMN_GAP = 56;
 const SUBCOLUMN_GAP = 14;
@@ -50,7 +50,7 @@ export function layOut(
   const { edges: forward, isTurned } = acyclic(ids.length, given);
   const whole = digraph(ids.length, forward);
   const ranks = ranksOf(whole);
-  const most = Math.max(14, Math.ceil(Math.sqrt(ids.length * 1.4)));
+  const most = Math.max(24, Math.ceil(Math.sqrt(ids.length * 2.2)));
   const groups = groupsOf(whole).map((nodes) =>
     layOutGroup(nodes, ranks, forward, nodeWidth, most),
   );

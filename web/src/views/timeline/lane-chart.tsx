@@ -41,8 +41,7 @@ function Chart({
   const high = lanes.length > 24 ? 14 : lanes.length > 14 ? 20 : 28;
   const pitch = high + (high > 20 ? 8 : 5);
   const firstCrew = lanes.findIndex(({ kind }) => kind === "crew");
-  const y = (at: number) =>
-    TOP + at * pitch + (firstCrew > 0 && at >= firstCrew ? CREW_GAP : 0);
+  const y = (at: number) => TOP + at * pitch + (firstCrew > 0 && at >= firstCrew ? CREW_GAP : 0);
   const end = y(lanes.length - 1) + high;
   const closed = timeline.closed.filter(({ to }) => to === null || Date.parse(to) > shown.from);
   const closedY = (at: number) => end + 16 + at * 20;
@@ -64,7 +63,7 @@ function Chart({
         </pattern>
       </defs>
       {ticksOf(frame, 72).map((time) => (
-        <g key={time} aria-hidden="true">
+        <g key={time}>
           <line class="grid" x1={xOf(frame, time)} x2={xOf(frame, time)} y1="2" y2={bottom + 4} />
           <text x={xOf(frame, time)} y={bottom + 19} text-anchor="middle">
             {isDays ? moment(time, timeline.until) : clock(time)}
@@ -118,7 +117,13 @@ function Throughput({ timeline: { buckets }, frame }: { timeline: TimelineAnswer
       <text x="0" y={base}>
         0
       </text>
-      <line class="grid" x1={frame.left} x2={frame.left + frame.width} y1={base + 0.5} y2={base + 0.5} />
+      <line
+        class="grid"
+        x1={frame.left}
+        x2={frame.left + frame.width}
+        y1={base + 0.5}
+        y2={base + 0.5}
+      />
       {seen.map(({ at, proven, done, failed }) => {
         const x = xOf(frame, Date.parse(at));
         const wide = Math.max(1, xOf(frame, Date.parse(at) + step) - x - 1.5);

@@ -44,7 +44,11 @@ function marksOf({ lanes, kills, closed }: TimelineAnswer): Mark[] {
   }));
   for (const { account, from, to } of closed) {
     const until = to === null ? "until a person opens it" : `until ${moment(to)}`;
-    marks.push({ at: from, tone: to === null ? "review" : "waiting", text: `${account} closed ${until}` });
+    marks.push({
+      at: from,
+      tone: to === null ? "review" : "waiting",
+      text: `${account} closed ${until}`,
+    });
   }
   for (const { name, kind, spans } of lanes) {
     for (const { to, outcome, task } of spans) {

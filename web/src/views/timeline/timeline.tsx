@@ -63,7 +63,7 @@ export default function TimelineView() {
     { keys: ["-"], label: "Zoom out", run: () => scale(2) },
     { keys: ["0"], label: "Everything", run: () => choose(null) },
   ]);
-  const isEmpty = data !== null && data.lanes.every(({ spans }) => spans.length === 0);
+  const isEmpty = data?.lanes.every(({ spans }) => spans.length === 0) === true;
   const summary = useMemo(
     () => (data && shown ? summaryOf(data, shown) : ""),
     [data, shown?.from, shown?.to],
@@ -72,7 +72,10 @@ export default function TimelineView() {
     <>
       <TopBar
         title="Timeline"
-        sub={shown && `lanes per worker, ${clock(shown.from)} to ${shown.isLive ? "now" : clock(shown.to)}`}
+        sub={
+          shown &&
+          `lanes per worker, ${clock(shown.from)} to ${shown.isLive ? "now" : clock(shown.to)}`
+        }
       >
         <div class="seg desk" role="group" aria-label="Period">
           {PERIODS.map((one) => (

@@ -47,7 +47,7 @@ export function Dance({
   const isOpen = state === "interrogating" || state === "evaluating" || state === "idle";
   return (
     <article class={`dance s-${tone}`} aria-label={`${target}, ${word}`}>
-      <div class="facts">
+      <div class="about">
         <div class="row">
           <Ring dance={dance} limit={timeouts[attempt - 1] ?? 60_000} />
           <div class="cut">
@@ -118,6 +118,11 @@ export function Dance({
   );
 }
 
+/** Of a countdown: `74s`; from ten minutes on, minutes. */
+function seconds(ms: number): string {
+  return ms < 600_000 ? `${Math.ceil(ms / 1000)}s` : duration(ms, true);
+}
+
 const R = 30;
 const ROUND = 2 * Math.PI * R;
 
@@ -133,7 +138,7 @@ function Ring({ dance, limit }: { dance: DanceView; limit: number }) {
     [next_timeout, seconds_left === null],
   ).value;
   const share = left === null ? 0 : Math.min(1, left / limit);
-  const text = left === null ? "–" : duration(left, left >= 100_000);
+  const text = left === null ? "–" : seconds(left);
   const label = left === null ? "no time runs" : `${text} left, question ${attempt} of ${attempts}`;
   return (
     <svg class="ring" width="72" height="72" viewBox="0 0 72 72" role="img" aria-label={label}>
@@ -172,7 +177,7 @@ function Attempts({ dance, timeouts }: { dance: DanceView; timeouts: readonly nu
             </div>
             <span class="xs t3">
               {word}
-              {duration(limit)}
+              {seconds(limit)}
             </span>
           </li>
         );
@@ -201,7 +206,7 @@ function ScreenView({ id, target }: { id: string; target: string }) {
           : `as it was at ${clockSeconds(data.at)}`;
   return (
     <div class="screen">
-      <pre class="term live" tabIndex={0} aria-label={`The screen of ${target}`}>
+      <pre class="term live" role="region" tabIndex={0} aria-label={`The screen of ${target}`}>
         <span class="d">{plain(error?.message ?? head)}</span>
         {"\n"}
         {data?.lines.map((line, at) => (

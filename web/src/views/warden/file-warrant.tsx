@@ -39,8 +39,8 @@ export function FileWarrant({ onClose, onFiled }: { onClose: () => void; onFiled
       </header>
       <form class="pad filing" onSubmit={(event) => void submit(event)}>
         <p class="t2">
-          A dog asks the suspect up to three times. If it answers or works, it is pardoned; if it stays
-          silent, its processes are ended, with a receipt.
+          A dog asks the suspect up to three times. If it answers or works, it is pardoned; if it
+          stays silent, its processes are ended, with a receipt.
         </p>
         <label>
           <span class="sm t2">Suspect</span>

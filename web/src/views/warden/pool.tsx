@@ -22,7 +22,7 @@ export function Pool({ pool, receipts }: { pool: PoolStatus; receipts: Receipts 
         <ul class="kennel" aria-label={`${active} of ${size} dogs are at work`}>
           {kennel.map((dog, at) => (
             <li key={dog?.dog ?? at} class={dog ? "s-review" : ""} title={dog && plain(dog.target)}>
-              {dog ? dog.dog.replace(/^dog-/, "").slice(-4) : at + 1}
+              {dog ? dog.dog.replace(/^dog-/, "").slice(-4) : ""}
             </li>
           ))}
         </ul>
@@ -34,7 +34,13 @@ export function Pool({ pool, receipts }: { pool: PoolStatus; receipts: Receipts 
   );
 }
 
-export function Warrants({ queue, onChange }: { queue: WarrantQueue | null; onChange: () => void }) {
+export function Warrants({
+  queue,
+  onChange,
+}: {
+  queue: WarrantQueue | null;
+  onChange: () => void;
+}) {
   const warrants = queue?.warrants ?? [];
   const withdraw = async (id: string, target: string) => {
     if (await act("warrant withdraw", { id }, { said: `${target} is left in peace` })) onChange();
@@ -87,7 +93,10 @@ export const VERDICT_TONE: Record<Receipts["receipts"][number]["verdict"], Tone>
 };
 
 export function Verdicts({ receipts }: { receipts: Receipts | null }) {
-  const verdicts = Object.entries(receipts?.verdicts ?? {}) as [keyof typeof VERDICT_TONE, number][];
+  const verdicts = Object.entries(receipts?.verdicts ?? {}) as [
+    keyof typeof VERDICT_TONE,
+    number,
+  ][];
   return (
     <Panel title="Verdicts" note="so far">
       <ul class="list">

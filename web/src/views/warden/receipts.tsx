@@ -23,7 +23,12 @@ export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Recei
       controls={
         <div class="seg" role="group" aria-label="Verdict">
           {PICKS.map((one) => (
-            <button key={one} type="button" aria-pressed={pick === one} onClick={() => setPick(one)}>
+            <button
+              key={one}
+              type="button"
+              aria-pressed={pick === one}
+              onClick={() => setPick(one)}
+            >
               {one.slice(0, 1).toUpperCase() + one.slice(1)}
             </button>
           ))}
@@ -33,7 +38,7 @@ export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Recei
       {shown.length === 0 ? (
         <p class="pad t3">None yet. A dance that ends leaves one.</p>
       ) : (
-        <div class="scroll-x" role="region" aria-label="Receipts" tabIndex={0}>
+        <div class="scroll-x" role="region" aria-label="Table of receipts" tabIndex={0}>
           <table class="receipts">
             <thead>
               <tr>
@@ -86,7 +91,7 @@ function Row({
         <td>
           <Chip tone={VERDICT_TONE[verdict]}>{verdict.replace("_", " ")}</Chip>
         </td>
-        <td class="t2 why cut" title={plain(why)}>
+        <td class="t2 because cut" title={plain(why)}>
           <bdi>{plain(why)}</bdi>
         </td>
         <td class="right">{count(asked)}</td>

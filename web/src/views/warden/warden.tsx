@@ -67,8 +67,8 @@ export default function WardenView() {
           )}
           {hasNothing ? (
             <Empty title="Nobody was asked yet" lessons={LESSONS}>
-              The warden asks a silent agent up to three times, and ends only what does not answer. Each
-              end leaves a receipt.
+              The warden asks a silent agent up to three times, and ends only what does not answer.
+              Each end leaves a receipt.
             </Empty>
           ) : (
             data && (
@@ -131,10 +131,11 @@ function PausePool({ pool, onChange }: { pool: PoolStatus; onChange: () => void 
       type="button"
       class={isPaused ? "btn primary" : "btn quiet"}
       title={isPaused ? "viv warden resume" : "viv warden pause"}
+      aria-label={isPaused ? "Resume pool" : "Pause pool"}
       onClick={() => void change()}
     >
       <Icon name={isPaused ? "play" : "pause"} size={14} />
-      {isPaused ? "Resume pool" : "Pause pool"}
+      <span class="desk">{isPaused ? "Resume pool" : "Pause pool"}</span>
     </button>
   );
 }

@@ -84,7 +84,9 @@ export class WireData {
     this.isReading.value = true;
     const until = this.lines.value.at(-1)?.at;
     try {
-      const page = await get<LedgerPage>(apiPath("ledger show", { until, limit: PAGE, newest: true }));
+      const page = await get<LedgerPage>(
+        apiPath("ledger show", { until, limit: PAGE, newest: true }),
+      );
       const given = page.lines ?? page.entries ?? [];
       this.#append(given);
       if (given.length < PAGE) this.isAtEnd.value = true;

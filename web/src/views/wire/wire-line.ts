@@ -128,7 +128,10 @@ export interface WireFilter {
 }
 
 /** Each that is set must fit; commas mean "one of". */
-export function fits({ line, word, room, who, text: detail }: WireLine, filter: WireFilter): boolean {
+export function fits(
+  { line, word, room, who, text: detail }: WireLine,
+  filter: WireFilter,
+): boolean {
   const one = (wanted: string, ...values: unknown[]) =>
     wanted === "" || wanted.split(",").some((each) => values.includes(each.trim()));
   const words = filter.text.toLowerCase().split(/\s+/).filter(Boolean);

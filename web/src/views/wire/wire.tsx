@@ -24,9 +24,7 @@ const TONE: Record<string, string> = {
 /** Everything as it happens; the list stands still while it is read. */
 export default function Wire() {
   const typed = param("q");
-  const picked = param("event")
-    .split(",")
-    .filter(Boolean);
+  const picked = param("event").split(",").filter(Boolean);
   const filter = useMemo(() => {
     const words = parseWords(typed);
     return { ...words, event: [words.event, ...picked].filter(Boolean).join(",") };
@@ -40,7 +38,9 @@ export default function Wire() {
     { keys: ["p"], label: "Hold still, or go on", run: () => data.hold(!data.isHeld.value) },
   ]);
   const toggle = (event: string) => {
-    const next = picked.includes(event) ? picked.filter((one) => one !== event) : [...picked, event];
+    const next = picked.includes(event)
+      ? picked.filter((one) => one !== event)
+      : [...picked, event];
     setParams({ event: next.join(",") || null });
   };
   return (
@@ -87,7 +87,7 @@ function rateOf(lines: readonly WireLine[]): string {
   return `${counted(n, "event")} in the last minute`;
 }
 
-/** Events per minute of the last two hours. */
+/** Events per minute, as far back as lines are known, at most two hours. */
 function Rate({ lines }: { lines: readonly WireLine[] }) {
   const minute = Math.floor(now.value / 60_000);
   const bars = useMemo(() => rateBars(lines, minute), [lines, minute]);
@@ -98,7 +98,7 @@ function Rate({ lines }: { lines: readonly WireLine[] }) {
         viewBox={`0 0 ${bars.counts.length} 32`}
         preserveAspectRatio="none"
         role="img"
-        aria-label={`Events in a minute, the last two hours; the most: ${bars.most}`}
+        aria-label={`Events per minute of the last ${bars.counts.length} minutes; the most: ${bars.most}`}
       >
         <path class="all" d={bars.all} />
         <path class="bad" d={bars.bad} />
