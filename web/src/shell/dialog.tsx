@@ -29,7 +29,6 @@ export function Dialog({
         // Beside it: the backdrop belongs to the dialog's element.
         if (event.target === ref.current) ref.current?.close();
       }}
-      onKeyDown={(event) => event.stopPropagation()}
     >
       {children}
     </dialog>
