@@ -9,7 +9,7 @@ import {
   runPlacePort,
   serve as served,
 } from "../operation/operation.ts";
-import { type ServerSettings, serverSection } from "./config.ts";
+import { DEFAULT_PORT, type ServerSettings, serverSection } from "./config.ts";
 import { secretsIn } from "./secrets.ts";
 import { readServer, removeServer, writeServer } from "./server-file.ts";
 import { serverPort } from "./server-host.ts";
@@ -25,7 +25,9 @@ const port = z.optional(
   z
     .int()
     .check(z.gte(0), z.lte(65_535))
-    .check(z.describe("port; 0: any free one (default: [server], else 4747)")),
+    .check(
+      z.describe("port; 0: any free one (default: [server], else the first free one from 4747)"),
+    ),
 );
 
 export const serve = defineStream({
@@ -85,7 +87,8 @@ function noted(warn: (sentence: string) => void, act: () => void): void {
 
 function settingsOf(config: Context["here"]["config"]): ServerSettings {
   const none: ServerSettings = {
-    port: 4747,
+    port: DEFAULT_PORT,
+    isDefaultPort: true,
     bind: "127.0.0.1",
     insecure: false,
     hosts: [],
@@ -95,7 +98,8 @@ function settingsOf(config: Context["here"]["config"]): ServerSettings {
 }
 
 function givenOf({ port, bind }: { port?: number; bind?: string }): Partial<ServerSettings> {
-  return { ...(port !== undefined && { port }), ...(bind !== undefined && { bind }) };
+  const chosen = port === undefined ? {} : { port, isDefaultPort: false };
+  return { ...chosen, ...(bind !== undefined && { bind }) };
 }
 
 export const token = defineOperation({
