@@ -1,4 +1,5 @@
 import { ApiError, post } from "../live/api.ts";
+import { refreshResources } from "../live/resource.ts";
 import { shellWord } from "../parts/format.ts";
 import { type Toast, toast } from "./toasts.tsx";
 
@@ -38,6 +39,8 @@ export async function act<T>(
   try {
     const answer = await post<T & { warnings?: string[] }>(operation, input);
     toast({ text: said ?? "Done.", command });
+    // Not every change is an event.
+    refreshResources("/api/");
     for (const text of answer.warnings ?? []) toast({ text, isBad: true });
     return answer;
   } catch (error) {
