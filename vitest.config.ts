@@ -12,7 +12,7 @@ const ORDER = [
   /^test\/crash\/(every-step|racing-claimers|pit-every-step|refused-or-done|damage|outage)\./,
   /^src\/queue\/fs\/fs-store\./,
   /^test\/(examples|board|mixed|crash)\//,
-  /^test\/cli\/(up|crew|engines|hostile-state)\./,
+  /^test\/cli\/(demo-fleet|up|crew|engines|hostile-state)\./,
   /^test\//,
   /^src\/(queue|platform|warden)\//,
 ];

@@ -1,6 +1,7 @@
 // `npm start`: sets up what is missing, then runs the demo fleet.
 
 import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { root } from "./run.mjs";
 import { ensureBuilt, ensureInstalled } from "./setup.mjs";
@@ -24,3 +25,24 @@ child.on("exit", (code, signal) => {
   process.removeAllListeners(signal);
   process.kill(process.pid, signal);
 });
+
+// npm that is killed says nothing to what it has started: then the demo ends as well.
+const began = parents();
+setInterval(() => {
+  if (parents() !== began) child.kill("SIGTERM");
+}, 1000).unref();
+
+/** Of this process, and, where npm started it through a shell, of that. */
+function parents() {
+  const above = process.env.npm_lifecycle_event === undefined ? "" : parentOf(process.ppid);
+  return `${process.ppid} ${above}`;
+}
+
+function parentOf(pid) {
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1];
+  } catch {
+    return ""; // no /proc here (macOS)
+  }
+}

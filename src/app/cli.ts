@@ -171,7 +171,7 @@ async function runCommand(
   values: Values,
   io: CliIo,
 ): Promise<number> {
-  const other = await command.instead?.(values);
+  const other = await command.instead?.(values, io);
   if (other) return runCommand(name, other, values, io);
   const { run: runFlag, json, help: _, "no-color": __, ...given } = values;
   const { op } = command;

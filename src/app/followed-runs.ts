@@ -1,7 +1,6 @@
 import type { Port } from "../operation/operation.ts";
 import { runIndexPort } from "../overview/page/index-port.ts";
 import { RunIndex } from "../overview/page/run-index.ts";
-import { giveBackMemory, keepHeapSmall } from "../platform/processes/give-back-memory.ts";
 import type { Store } from "../queue/store.ts";
 import type { Provide } from "./invoke.ts";
 
@@ -12,27 +11,45 @@ import type { Provide } from "./invoke.ts";
  */
 export function followedRuns(provide: Provide) {
   const indexes = new WeakMap<Store, RunIndex>();
-  keepHeapSmall();
+  /** The index itself reads these, and waits for nothing. */
+  const sources = new WeakMap<Store, Store>();
 
-  /** The index ends with the store. */
+  /**
+   * The index ends with the store. Other readings of the whole run come after its own: a page waits for
+   * its first cards, and a report can wait.
+   */
   const follow = (store: Store): Store => {
+    const indexed = async () => {
+      const index = indexIn(followed, store);
+      await index.listed().catch(() => {}); // whoever needs the index has the error
+      if (index.isBegun) await index.complete().catch(() => {});
+    };
     const followed: Store = {
       ...store,
+      async *list(query) {
+        if (query?.unopened) await indexed();
+        yield* store.list(query);
+      },
+      async *ledger(query) {
+        if (query?.task === undefined) await indexed();
+        yield* store.ledger(query);
+      },
       close: async (options) => {
         indexes.get(followed)?.stop();
         await store.close(options);
       },
     };
-    indexIn(followed);
+    sources.set(followed, store);
+    indexIn(followed, store);
     return followed;
   };
 
-  const indexIn = (store: Store): RunIndex => {
-    const known = indexes.get(store);
+  const indexIn = (followed: Store, store: Store): RunIndex => {
+    const known = indexes.get(followed);
     if (known !== undefined) return known;
     const index = new RunIndex(store);
-    indexes.set(store, index);
-    index.start(() => drop(store, index));
+    indexes.set(followed, index);
+    index.start(() => drop(followed, index));
     return index;
   };
 
@@ -43,9 +60,9 @@ export function followedRuns(provide: Provide) {
   };
 
   const readIndex = (store: Store): RunIndex => {
-    const index = indexIn(store);
+    const index = indexIn(store, sources.get(store) ?? store);
     if (index.isBegun) return index;
-    index.complete().then(giveBackMemory, () => drop(store, index));
+    index.complete().catch(() => drop(store, index));
     return index;
   };
 

@@ -1,4 +1,4 @@
-import { lstatSync } from "node:fs";
+import { existsSync, lstatSync } from "node:fs";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
@@ -27,7 +27,8 @@ const runInit = queueCommands.init;
 const initCommand: Command = {
   ...runInit,
   op: { ...runInit.op, input: z.extend(runInit.op.input, templateInput) },
-  instead: async (values) => {
+  instead: async (values, io) => {
+    if (io !== undefined && (await isOwnRepository(values, io))) return fleetCommand;
     if (values.template !== undefined) {
       if (values.dir === undefined) return templateCommand;
       throw new VivError(
@@ -41,6 +42,7 @@ const initCommand: Command = {
     throw new VivError("USAGE", `${flag} goes with --template: ${TEMPLATE_NAMES.join(", ")}.`);
   },
   examples: [
+    ["viv init", "at the top of your repository: a fleet for viv up; elsewhere: a run"],
     ...runInit.examples,
     ["viv init --template fleet", "agents on this repository: asks, then writes viv.toml"],
     ["viv init --template pit --yes", "asks nothing"],
@@ -65,6 +67,33 @@ const templateCommand: Command = {
     ].join("\n");
   },
 };
+
+/** `viv init` at the top of a repository: what `viv up` runs there. */
+const fleetCommand: Command = {
+  ...templateCommand,
+  defaults: () => ({ template: "fleet" }),
+  human: ({ engine, files, finished }: z.output<typeof initTemplate.output>, { color }) => {
+    const made = finished ? "finished what a call before had begun:" : "made";
+    const by = engine === null ? "a script, until you have an agent" : engine;
+    return [
+      `${color.green(made)} ${files.map(plain).join(" ")}`,
+      color.dim(`a fleet on this repository; the work is done by ${by}. Next:`),
+      `  ${color.cyan("viv enqueue --jsonl viv/tasks.jsonl")}  ${color.dim("# a first task")}`,
+      `  ${color.cyan("viv up")}  ${color.dim("# does it, and serves the page; Ctrl-C stops it")}`,
+    ].join("\n");
+  },
+};
+
+/** Nothing is named, and nothing is there yet that says which run is meant. */
+async function isOwnRepository(
+  { dir, run, template }: Values,
+  { cwd, env }: Pick<Io, "cwd" | "env">,
+): Promise<boolean> {
+  if (dir !== undefined || run !== undefined || template !== undefined || env.VIV_RUN) return false;
+  if (!existsSync(join(cwd, ".git"))) return false;
+  if (["viv.toml", ".viv-run"].some((name) => existsSync(join(cwd, name)))) return false;
+  return (await lookAround(cwd, env)).git === "top";
+}
 
 /** On a terminal: the agent and the proof, each with a default. Nothing is written before. */
 async function ask(input: Values, io: Io): Promise<Values> {

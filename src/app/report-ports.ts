@@ -1,7 +1,10 @@
 import { isVivError } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
+import { quoted } from "../base/text.ts";
 import { crewPs } from "../crew/operations.ts";
 import { findCrew } from "../crew/requests.ts";
+import { type FleetState, fleetFilesIn } from "../fleet/fleet-files.ts";
+import { isRunning } from "../fleet/fleet-operations.ts";
 import { upFilesIn } from "../fleet/up-files.ts";
 import type { Io } from "../operation/io.ts";
 import type { Context } from "../operation/operation.ts";
@@ -12,12 +15,15 @@ import type {
   WardenFacts,
 } from "../overview/report/report-port.ts";
 import { askGit } from "../platform/git/git.ts";
+import { localMachine } from "../platform/processes/machine.ts";
 import { hasKilled } from "../warden/dance.ts";
 import { danceViews, wardenPlace } from "../warden/operations/warden-place.ts";
 import { findRun } from "./find-run.ts";
 
 /** What a report says about the crew and the warden: those that their own commands find here. */
-export const reportPorts: ReportPort = { crew, parkedAgents, warden, commitsNotIn, defaultRun };
+export const reportPorts: ReportPort = {
+  ...{ crew, parkedAgents, upNote, warden, commitsNotIn, defaultRun },
+};
 
 async function crew(context: Context, since: string): Promise<CrewFacts | null> {
   let found: Awaited<ReturnType<typeof findCrew>>;
@@ -49,10 +55,23 @@ async function parkedAgents(run: string): Promise<ParkedAgent[]> {
   const service = files.service();
   const names = Array.isArray(service?.agents) ? service.agents.filter(isName) : [];
   const config = String(service?.config ?? "agents.toml");
-  return names.flatMap((name) => {
+  const agents = names.flatMap((name) => {
     const { state, note = "" } = files.agent(name) ?? {};
-    return state === "parked" ? [{ name, note: String(note), config }] : [];
+    const command = `viv status --config ${quoted(config)}`;
+    return state === "parked" ? [{ name, note: String(note), command }] : [];
   });
+  const parts = (fleetAt(run)?.parts ?? []).filter(({ state }) => state === "parked");
+  return [...agents, ...parts.map(({ name, note }) => ({ name, note, command: "viv ps" }))];
+}
+
+function upNote(run: string): string | null {
+  return fleetAt(run)?.note || null;
+}
+
+/** The `viv up` of this run, if it is there. */
+function fleetAt(run: string): FleetState | null {
+  const last = fleetFilesIn(run).read();
+  return last !== null && isRunning(last, localMachine()) ? last : null;
 }
 
 async function warden(context: Context, since: string): Promise<WardenFacts | null> {

@@ -2,6 +2,7 @@ import { dirname, join } from "node:path";
 import { findCrew } from "../crew/requests.ts";
 import { gate } from "../gate/operations.ts";
 import type { LedgerSource } from "../ledger/follow.ts";
+import { ledgerFolderIn } from "../ledger/room-ledger.ts";
 import type { Context } from "../operation/operation.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
 import { localMachine } from "../platform/processes/machine.ts";
@@ -70,8 +71,8 @@ async function ledgersHere(context: Context): Promise<LedgerSource[]> {
   const warden = (await wardenPlace(context)).files.folder;
   return [
     { name: "run", folder: (await context.use(storePort)).ledgerFolder, room: "queue" },
-    { name: "crew", folder: join(crew, "ledger"), room: "crew" },
-    { name: "warden", folder: join(warden, "ledger"), room: "warden" },
+    { name: "crew", folder: ledgerFolderIn(crew), room: "crew" },
+    { name: "warden", folder: ledgerFolderIn(warden), room: "warden" },
   ];
 }
 

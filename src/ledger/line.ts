@@ -20,8 +20,6 @@ export const ledgerLine = z.looseObject({
 export type Entry = z.infer<typeof ledgerLine>;
 
 /** The events of each room; `src/queue/ledger.ts` explains those of the queue. */
-export const ROOMS = ["queue", "crew", "warden", "fleet"] as const;
-export type Room = (typeof ROOMS)[number];
 
 export const CREW_EVENTS = [
   "started", // the crew: pid, members

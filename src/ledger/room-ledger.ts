@@ -12,16 +12,24 @@ export function ledgerFolderIn(state: string): string {
 
 /**
  * Adds a line to the ledger of a room that has a state folder of its own. The folder `ledger/` is made
- * if need be; the state folder is not. Nothing is kept open: a room has few lines.
+ * if need be; the state folder is not.
  */
-export function recordIn(
-  state: string,
+export function recordIn(state: string, at: number, entry: NewEntry): void {
+  const folder = ledgerFolderIn(state);
+  explained(folder, () => unlessTaken(() => mkdirSync(folder, { mode: 0o700 })));
+  recordTo(folder, at, entry);
+}
+
+/**
+ * Adds a line to the ledger in this folder: a run's (`store.ledgerFolder`), for rooms that work for a
+ * run, or a room's own. Nothing is kept open: such rooms have few lines.
+ */
+export function recordTo(
+  folder: string,
   at: number,
   { room, event, agent, ...more }: NewEntry,
 ): void {
-  const folder = ledgerFolderIn(state);
   explained(folder, () => {
-    unlessTaken(() => mkdirSync(folder, { mode: 0o700 }));
     const time = new Date(at).toISOString();
     const writer = new LedgerWriter(folder);
     try {

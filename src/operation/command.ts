@@ -52,8 +52,8 @@ export interface Command {
   names?: Record<string, string>;
   /** More spellings that work and are in no help: swarm-lib's, and what people type elsewhere. */
   aliases?: Record<string, string>;
-  /** Another command that these flags mean. */
-  instead?: (values: Values) => Promise<Command | undefined>;
+  /** Another command that these flags mean; without surroundings, whatever those are. */
+  instead?: (values: Values, io?: Pick<Io, "cwd" | "env">) => Promise<Command | undefined>;
   examples: readonly (readonly [command: string, what: string])[];
   /** Values for inputs that were not given. */
   defaults?: (io: Io) => Values;

@@ -4,7 +4,7 @@ import { type Flag, flagsOf, GLOBAL_FLAGS } from "./flags.ts";
 import type { Term } from "./term.ts";
 
 const TRY: [string, string][] = [
-  ["viv demo", "a demo in a throw-away run"],
+  ["viv demo", "a whole fleet and its page, in a throw-away folder"],
   ["viv enqueue --run ./audit --type audit --id t.1", ""],
   ["viv claim --run ./audit --worker me", ""],
   ["viv complete --run ./audit --worker me t.1", ""],

@@ -1,13 +1,9 @@
-import { giveBackMemory } from "../platform/processes/give-back-memory.ts";
-
 /** A cheaper one is made anew each time. */
 const LEAST_MS = 50;
 /** Making answers takes at most this share of the time, and none is older than this. */
 const SHARE = 1 / 20;
 const OLDEST_MS = 30_000;
 const MOST = 30;
-/** What a longer one leaves behind is given back at once. */
-const LONG_MS = 500;
 
 interface Kept {
   text: string;
@@ -69,7 +65,6 @@ export class KeptAnswers {
   #keep(key: string, text: string, cost: number): void {
     this.#kept.delete(key);
     if (cost < LEAST_MS) return;
-    if (cost >= LONG_MS) setImmediate(giveBackMemory);
     this.#kept.set(key, { text, until: this.#now() + Math.min(cost / SHARE, OLDEST_MS) });
     const [oldest] = this.#kept.keys();
     if (this.#kept.size > MOST && oldest !== undefined) this.#kept.delete(oldest);

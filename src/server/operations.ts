@@ -25,7 +25,7 @@ const port = z.optional(
   z
     .int()
     .check(z.gte(0), z.lte(65_535))
-    .check(z.describe("port of the server; 0: any free one (default: [server], else 4747)")),
+    .check(z.describe("port; 0: any free one (default: [server], else 4747)")),
 );
 
 export const serve = defineStream({
@@ -53,6 +53,8 @@ export const serve = defineStream({
       return {
         async run() {
           const run = { path, config, onDependencyFailed: place.onDependencyFailed };
+          const { keepMemorySmall } = await import("./memory.ts");
+          const unwatch = keepMemorySmall();
           const server = await startServer({ host, run, settings, warn });
           try {
             noted(warn, () => writeServer(path, host.machine, server.address));
@@ -62,6 +64,7 @@ export const serve = defineStream({
           } finally {
             noted(warn, () => removeServer(path, host.machine));
             await server.stop();
+            unwatch();
           }
           emit({ kind: "finished" });
           return {};

@@ -6,7 +6,7 @@ import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { noTerminal, Running, stripColors, terminal, viv } from "./support.ts";
 
-/** `viv demo` is what a newcomer sees first. */
+/** `viv demo --no-page`: the demo in the terminal. The fleet with its page: demo-fleet.test.ts. */
 
 let tmp: string;
 beforeEach(() => {
@@ -34,9 +34,9 @@ function theRun(): string {
 
 const options = () => ({ env: { TMPDIR: tmp } });
 
-describe("viv demo --quick", () => {
+describe("viv demo --no-page --quick", () => {
   it("ends well, says what happened, and leaves a run to look at and no process", () => {
-    const { status, stdout, stderr } = viv(["demo", "--quick"], options());
+    const { status, stdout, stderr } = viv(["demo", "--no-page", "--quick"], options());
     expect(stderr).toBe("");
     expect(status).toBe(0);
     expect(stdout).toMatch(/enqueued 16 tasks/);
@@ -64,14 +64,14 @@ describe("viv demo --quick", () => {
   });
 
   it("refuses flags that it does not know", () => {
-    const said = viv(["demo", "--qiuck"], options());
+    const said = viv(["demo", "--no-page", "--qiuck"], options());
     expect(said).toMatchObject({ status: 2, stdout: "" });
     expect(said.stderr).toContain("--qiuck");
     expect(readdirSync(tmp)).toEqual([]);
   });
 
   it.skipIf(noTerminal)("has a live board on a terminal, and fits it", () => {
-    const text = terminal("viv demo --quick; echo status $?", 80, options());
+    const text = terminal("viv demo --no-page --quick; echo status $?", 80, options());
     expect(text).toContain("status 0");
     expect(text).toMatch(/\d+\/17 done/);
     expect(text).toContain("17 of 17 tasks are done");
@@ -85,7 +85,7 @@ describe("viv demo --quick", () => {
 
 describe.each(["SIGINT", "SIGTERM"] as const)("%s in the middle", (signal) => {
   it("stops the workers, and says where the run is", async () => {
-    const demo = new Running(["demo"], options());
+    const demo = new Running(["demo", "--no-page"], options());
     await demo.says("started worker cyd");
     const run = theRun();
     await until("a worker is at work", () => {
@@ -110,7 +110,7 @@ describe.each(["SIGINT", "SIGTERM"] as const)("%s in the middle", (signal) => {
 });
 
 it("a demo that is killed leaves no workers behind", async () => {
-  const demo = new Running(["demo"], options());
+  const demo = new Running(["demo", "--no-page"], options());
   await demo.says("started worker cyd");
   const run = theRun();
   await until("workers are there", () => processes(run).length === 3);

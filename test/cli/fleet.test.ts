@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -5,7 +6,7 @@ import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { keepersOf } from "../support/processes.ts";
-import { Running, viv } from "./support.ts";
+import { cli, Running, viv } from "./support.ts";
 
 /** `viv up` on a run, `viv ps`, `viv down` and `viv schedule`, with real processes. */
 
@@ -121,6 +122,15 @@ describe("viv up on a run", () => {
     expect(events(up)).toContainEqual(
       expect.objectContaining({ kind: "claimed", part: "worker-1", id: "t.1" }),
     );
+    const { lines } = here.json<{ lines: { event: string }[] }>(
+      ...["ledger", "show", "--rooms", "fleet"],
+    );
+    expect(new Set(lines.map(({ event }) => event))).toEqual(
+      new Set([
+        ...["up_started", "part_started", "part_ended", "config_bad"],
+        ...["config_reloaded", "up_stopped"],
+      ]),
+    );
     expect(here.say("doctor").status).toBe(0);
   });
 
@@ -209,6 +219,21 @@ describe("in the background", () => {
     });
   });
 
+  it("runs the agents of a pit as a part", async () => {
+    const here = farm('run = "pit"\n');
+    here.say("pit", "init", "pit");
+    here.write(
+      "agents.toml",
+      '[service]\npit = "pit"\n[agents.snake-1]\nhandler = "./handle.sh"\n',
+    );
+    expect(here.say("up", "--detach", "--no-server")).toMatchObject({ status: 0 });
+    expect(here.ps().parts.map(({ name, doing }) => [name, doing])).toEqual([
+      ["reaper", expect.any(String)],
+      ["agents", "1 agent"],
+    ]);
+    expect(here.say("down").status).toBe(0);
+  });
+
   it("says why it could not start", () => {
     const here = farm('run = "run"\n[[schedule]]\nname = "a b"\n');
     const { status, stderr } = here.say("up", "--detach");
@@ -224,6 +249,34 @@ describe("in the background", () => {
       stderr: expect.stringContaining("viv init"),
     });
   });
+});
+
+it("viv init and viv up are enough in one's own repository", async () => {
+  const folder = newFolder("viv-own-");
+  const env = { VIV_STATE: join(folder, ".git/state") };
+  const git = (...args: string[]) => execFileSync("git", ["-C", folder, ...args]);
+  git("init", "-q");
+  git(
+    ...["-c", "user.name=t", "-c", "user.email=t@example.org"],
+    "commit",
+    "-qm",
+    "first",
+    "--allow-empty",
+  );
+  for (const [key, value] of [
+    ["user.name", "t"],
+    ["user.email", "t@example.org"],
+  ] as const)
+    git("config", key, value);
+  const say = (...args: string[]) => viv(args, { cwd: folder, env });
+  const made = say("init", "--engine", "script", "--done-when", "grep -q t.1 NOTES.md");
+  expect(made).toMatchObject({ status: 0, stdout: expect.stringContaining("viv up") });
+  expect(say("enqueue", "--jsonl", "viv/tasks.jsonl").status).toBe(0);
+  const up = new Running(["up", "--no-server", "--json"], { cwd: folder, env });
+  await up.says(/"ended".*"outcome":"done"/);
+  up.child.kill("SIGTERM");
+  expect((await up.end()).status).toBe(0);
+  expect(JSON.parse(say("ls", "--json").stdout).counts).toMatchObject({ done: 1 });
 });
 
 it("teaches the next command where there is nothing to do", async () => {
@@ -291,9 +344,10 @@ describe("schedules", () => {
       'cron = "@daily"\njsonl = "a.jsonl"',
       /:4: \[\[schedule\]\] needs a type, or a jsonl; one of them/,
     ],
-  ])("a mistake is found with its line: %s", (line, expected) => {
-    const here = farm(`[[schedule]]\nname = "n"\n${line}\ntype = "x"\n`);
-    const { status, stdout } = here.say("config", "check");
+  ])("a mistake is found with its line: %s", async (line, expected) => {
+    const cwd = newFolder("viv-fleet-");
+    writeFileSync(join(cwd, "viv.toml"), `[[schedule]]\nname = "n"\n${line}\ntype = "x"\n`);
+    const { status, stdout } = await cli(["config", "check"], { cwd });
     expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringMatching(expected) });
   });
 });

@@ -21,6 +21,8 @@ describe("/events", () => {
     await served.post("/api/claim", { worker: "w", types: ["t"] });
     await served.post("/api/cancel", { ids: ["b"] });
     await events.next(isLine("cancelled", "b"));
+    // The line and the move come by different ways.
+    await until("the move", () => JSON.stringify(events.all).includes('"to":"cancelled"'));
     const moves = events.all.filter(({ event }) => event === "task").map(({ data }) => data);
     expect(moves).toMatchObject([
       { id: "b", from: null, to: "pending" },

@@ -4,6 +4,7 @@ import type { Card } from "../../web/src/live/shapes.ts";
 import { ColumnCards } from "../../web/src/views/board/column-cards.ts";
 import { pagesOf, rowWindow, scrollToRow } from "../../web/src/views/board/row-window.ts";
 import { attemptsOf, sumOf } from "../../web/src/views/task/attempts-of.ts";
+import { holds } from "../support/property.ts";
 
 /** Arithmetic of the board, and what a task's record adds up to. */
 
@@ -17,7 +18,7 @@ describe("rows by arithmetic", () => {
 
   test("every row in sight is drawn, whatever the scroll", () => {
     const size = fc.integer({ min: 1, max: 2_000 });
-    fc.assert(
+    holds(
       fc.property(
         fc.integer({ min: 0, max: 200_000 }),
         size,

@@ -30,3 +30,18 @@ test("no source writes HTML or runs text", () => {
     .filter((name) => bad.test(readFileSync(join(folder, name), "utf8")));
   expect(guilty).toEqual([]);
 });
+
+test("of the rooms in src/ the page takes types, and pure functions of base/", () => {
+  const folder = new URL("../../web/src/", import.meta.url).pathname;
+  const bad: string[] = [];
+  for (const name of readdirSync(folder, { recursive: true }).map(String)) {
+    if (!/\.tsx?$/.test(name)) continue;
+    const text = readFileSync(join(folder, name), "utf8");
+    for (const [, words = "", room = ""] of text.matchAll(
+      /^import ([^;]*?) from "(?:\.\.\/)+src\/(\w+)\/[^"]*";/gm,
+    )) {
+      if (!words.startsWith("type ") && room !== "base") bad.push(`${name}: ${room}`);
+    }
+  }
+  expect(bad).toEqual([]);
+});

@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)("the page", () => {
     await withServer({ mayChange: false }, async (server) => {
       const { page, context } = await openPage(browser, `${server.url}/#/board?task=fix.204`);
       await page.getByRole("button", { name: /^Approve A/ }).click();
-      await page.getByText("viv token --link").waitFor();
+      await page.getByText("To change anything, log in").waitFor();
       expect(server.posted).toEqual([]);
       await context.close();
     });
@@ -194,7 +194,7 @@ describe.skipIf(!hasBrowser)("the page", () => {
       await page.getByText("Needs you").first().waitFor();
       await page.keyboard.press("Control+k");
       await page.keyboard.type("fix.204");
-      await page.getByRole("option", { name: /fix\.204/ }).waitFor();
+      // At once: the answer may come after the key.
       await page.keyboard.press("Enter");
       await page.getByRole("complementary").getByText("Refund rounding").waitFor();
       await page.keyboard.press("Escape");
@@ -234,8 +234,10 @@ describe.skipIf(!hasBrowser)("the page", () => {
         const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
         expect(wide, `${place} scrolls sideways`).toBeLessThanOrEqual(0);
         await expectAccessible(page, `${place}, dark`);
-        await page.emulateMedia({ colorScheme: "light" });
-        await expectAccessible(page, `${place}, light`, ["color-contrast"]);
+        if (size === DESK) {
+          await page.emulateMedia({ colorScheme: "light" });
+          await expectAccessible(page, `${place}, light`, ["color-contrast"]);
+        }
         expect(faults).toEqual([]);
         await context.close();
       }

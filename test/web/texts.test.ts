@@ -5,6 +5,7 @@ import { type Block, type Inline, parseMarkdown, safeHref } from "../../web/src/
 import { splitLines } from "../../web/src/parts/split-lines.ts";
 import { LogLines } from "../../web/src/views/task/log-lines.ts";
 import { parseDiff } from "../../web/src/views/task/parse-diff.ts";
+import { holds } from "../support/property.ts";
 
 /** Texts that programs wrote, on their way into the page. */
 
@@ -89,7 +90,7 @@ describe("Markdown", () => {
       "~~",
       "\\",
     );
-    fc.assert(
+    holds(
       fc.property(fc.array(signs, { maxLength: 60 }), (parts) => {
         const seen = JSON.stringify(parseMarkdown(parts.join("")));
         for (const [, href = ""] of seen.matchAll(/"href":"(.*?)"/g))
@@ -134,7 +135,7 @@ describe("terminals", () => {
       "\\",
       "P",
     );
-    fc.assert(
+    holds(
       fc.property(fc.array(part, { maxLength: 40 }), (parts) => {
         // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for
         expect(stripAnsi(parts.join(""))).not.toMatch(/[\u0000-\u001f\u009b]/);

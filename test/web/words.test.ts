@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { NewsReader, pickNews } from "../../web/src/live/news.ts";
 import {
   amount,
   clockMillis,
@@ -89,4 +90,27 @@ test("chips add and take away values of one word, and leave other words", () => 
   expect(hasWord("-type:fix", "type", "fix")).toBe(false);
   expect(valuesOf("worker:ada,bob is:choked", "worker")).toEqual(["ada", "bob"]);
   expect(withValues("worker:ada is:choked", "worker", [])).toBe("is:choked");
+});
+
+test("news: a kill, a recovery and a verdict are told; proven tasks do not push them out", () => {
+  const reader = new NewsReader();
+  const at = "2026-11-18T07:00:00Z";
+  const line = (event: string, more: object) => ({ event, room: "queue", at, ...more });
+  const lines = [
+    line("ended", { task: "a", worker: "w1", outcome: "abandoned", to: "pending" }),
+    line("claimed", { task: "a", worker: "w2" }),
+    line("ended", { task: "a", worker: "w2", outcome: "done", proof: "passed", to: "done" }),
+    line("landed", { task: "a", target: "main" }),
+    { event: "executed", room: "warden", at, target: "agent-3" },
+    ...["b", "c", "d"].map((task) => line("ended", { task, outcome: "done", proof: "passed" })),
+  ];
+  const news = lines.flatMap((one, at) => reader.read(one, String(at)) ?? []).reverse();
+  expect(pickNews(news, 6).map(({ task, text }) => `${task} ${text}`)).toEqual([
+    "d proven",
+    "c proven",
+    "null agent-3 did not answer, and was ended",
+    "a landed in main",
+    "a recovered by w2, and proven",
+    "a went back: w1 is gone",
+  ]);
 });

@@ -5,7 +5,8 @@ import { wantsColor } from "../../operation/term.ts";
 import { openRun } from "../open-run.ts";
 import { direct } from "./director.ts";
 import { startFleet } from "./fleet-up.ts";
-import { type Moment, Moments, WITH_TMUX } from "./moments.ts";
+import { momentText } from "./moment-text.ts";
+import { Moments, WITH_TMUX } from "./moments.ts";
 import { clearPlace, deadPlaces, newPlace } from "./place.ts";
 import { startSuspects, stopSuspects } from "./suspects.ts";
 import { makeWorld } from "./world.ts";
@@ -48,11 +49,12 @@ export async function demoFleet({
   const endings: (() => Promise<unknown>)[] = [];
   try {
     say(color.dim("making two repositories, a run, a pit and a newsroom …"));
-    const world = await makeWorld(folder, program, pace);
+    const world = await makeWorld(folder, program, pace, signal);
     endings.unshift(() => stopSuspects(world));
     if (world.tmux === null)
-      say(color.yellow("tmux is not installed: the warden has nobody to ask"));
+      say(color.yellow("tmux is not installed, so the warden's part is left out"));
     else await startSuspects(world);
+    signal.throwIfAborted();
     const fleet = await startFleet(world, program, (message) => say(color.yellow(`  ${message}`)));
     endings.unshift(() => fleet.stop());
     const { link = fleet.address } = JSON.parse(
@@ -61,7 +63,7 @@ export async function demoFleet({
     const store = await openRun(world.run);
     endings.unshift(() => store.close());
     const moments = new Moments(world.run, (moment) =>
-      say(momentLine(moment, performance.now() - start, color)),
+      say(momentText(moment, { ms: performance.now() - start, width: out.columns ?? 0 }, color)),
     );
     endings.unshift(async () => moments.close());
     if (world.tmux === null) for (const key of WITH_TMUX) moments.skip(key);
@@ -75,7 +77,7 @@ export async function demoFleet({
     if (opens) openBrowser(link);
     moments.tell(
       "up",
-      "the fleet is up: three workers, a merge queue, a newsroom, a pit, a warden and this page",
+      `the fleet is up: three workers, a merge queue, a newsroom, a pit${world.tmux === null ? "" : ", a warden"} and this page`,
       "fleet",
       "viv ps",
     );
@@ -96,17 +98,6 @@ export async function demoFleet({
   if (!isClean)
     process.stderr.write(`viv: processes of the demo are left; see: viv demo --clean ${folder}\n`);
   return status === 0 && given.aborted ? 130 : status;
-}
-
-function momentLine(
-  { key, text, command }: Moment,
-  ms: number,
-  color: ReturnType<typeof createColors>,
-): string {
-  const seconds = Math.floor(ms / 1000);
-  const time = `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
-  const hint = command === null ? "" : color.dim(`  (${command})`);
-  return `${color.dim(time.padStart(5))}  ${color.bold(key.replace("_", " ").padEnd(10))} ${text}${hint}`;
 }
 
 /** A shell that waits until our end of its stdin closes, and then cleans up. */

@@ -11,16 +11,16 @@ export function worldFiles(
   put("bin/viv", `#!/bin/sh\nexec '${quote(node)}' '${quote(viv)}' "$@"\n`, true);
   for (const [name, text] of Object.entries(SHOP_FILES)) put(`shop/${name}`, text);
   put(
-    "fleet/viv.toml",
+    "demo/viv.toml",
     vivToml((n) => Math.max(50, Math.round(n * 1000 * pace)), hasTmux),
   );
-  put("fleet/stand-in.toml", scenarioText(pace));
-  put("fleet/task.md", "{{payload.goal}}\n{{note?}}\n{{evidence?}}\n");
-  put("fleet/member.sh", MEMBER, true);
-  for (const [name, , work] of MEMBERS) put(`fleet/desk/${name}.md`, `You are ${name}. ${work}\n`);
-  put("fleet/agents.toml", AGENTS);
-  put("fleet/snake.sh", snake(pace), true);
-  put("fleet/.gitignore", "run/\npit/\n.crew/\n");
+  put("demo/stand-in.toml", scenarioText(pace));
+  put("demo/task.md", "{{payload.goal}}\n{{note?}}\n{{evidence?}}\n");
+  put("demo/member.sh", MEMBER, true);
+  for (const [name, , work] of MEMBERS) put(`demo/desk/${name}.md`, `You are ${name}. ${work}\n`);
+  put("demo/agents.toml", AGENTS);
+  put("demo/snake.sh", snake(pace), true);
+  put("demo/.gitignore", "run/\npit/\n.crew/\n");
   put("agent/demo-agent.mjs", AGENT, true);
   return files;
 }
@@ -36,6 +36,7 @@ const MEMBERS = [
 
 function vivToml(milliseconds: (n: number) => number, hasTmux: boolean): string {
   const seconds = (n: number) => `${milliseconds(n)}ms`;
+  const patience = `${Math.max(3000, milliseconds(8))}ms`; // on a busy machine an answer takes a while
   const engine = `engine = "script"\nscenario = "stand-in.toml"\nmodel = "${MODEL}"\nprompt = "task.md"\nresume = false\nbackoff = "${seconds(1)}"`;
   const worktree = 'workspace = "worktree"\nrepository = "../shop"\nbase = "main"';
   return `# The demo fleet. Its agents are stand-ins without a model; all else is as in yours.
@@ -80,14 +81,14 @@ def = "desk/${name}.md"
 interval = "${milliseconds(5)}"
 mode = "edit"
 command = "./member.sh ${state}"
-run_if = "viv board next --state ${state} --exit-code"`,
+run_if = 'grep -q "^\\*\\** ${state} " board.org'`,
 ).join("\n")}
 ${
   hasTmux
     ? `
 [warden]
 pool = 2
-timeouts = ["${seconds(8)}", "${seconds(8)}"]
+timeouts = ["${patience}", "${patience}"]
 kill_after = "${seconds(2)}"
 tmux_socket = "../tmux"
 ask = ["demo-agent.mjs"]

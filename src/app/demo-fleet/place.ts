@@ -1,4 +1,4 @@
-import { lstatSync, mkdtempSync, readdirSync, realpathSync } from "node:fs";
+import { existsSync, lstatSync, mkdtempSync, readdirSync, realpathSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -42,23 +42,27 @@ function isDead(folder: string, machine: Machine): boolean {
   return machine.vitality(owner as unknown as ProcessIdentity) === "gone";
 }
 
-/** For `--clean`: false where the demo runs, or where it is none. */
+/**
+ * For `--clean`: false where the demo runs, or where it is none. A folder that lost its `demo.json`, or
+ * is gone itself, was a demo's if processes have its mark.
+ */
 export async function clearIfDead(folder: string): Promise<boolean> {
-  if (!basename(folder).startsWith(PREFIX) || !isDead(folder, localMachine())) return false;
-  return clearPlace(folder);
+  if (!basename(folder).startsWith(PREFIX)) return false;
+  const isUnowned = !existsSync(join(folder, OWNER)) && processesOf(folder).length > 0;
+  return isUnowned || isDead(folder, localMachine()) ? clearPlace(folder) : false;
 }
 
-const ASK_MS = 6_000;
-const KILL_MS = 4_000;
+/** How long processes may take to end by themselves, and to be gone after SIGKILL. */
+const PATIENCE = { askMs: 6_000, killMs: 4_000 };
 const LOOK_MS = 50;
 
 /** Ends what is left of a demo, and removes its folder. True when nothing of it is there. */
-export async function clearPlace(folder: string): Promise<boolean> {
-  for (const [name, patience] of [
-    ["SIGTERM", ASK_MS],
-    ["SIGKILL", KILL_MS],
+export async function clearPlace(folder: string, patience = PATIENCE): Promise<boolean> {
+  for (const [name, ms] of [
+    ["SIGTERM", patience.askMs],
+    ["SIGKILL", patience.killMs],
   ] as const) {
-    const end = performance.now() + patience;
+    const end = performance.now() + ms;
     const told = new Set<number>();
     for (let left = processesOf(folder); left.length > 0; left = processesOf(folder)) {
       for (const pid of left) if (!told.has(pid)) signal(pid, name);

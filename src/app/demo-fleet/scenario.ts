@@ -5,7 +5,8 @@
 interface Play {
   /** A text in the prompt, which has the goal of the task. */
   goal: string;
-  attempt?: number;
+  /** And one behind it: the evidence of the attempt before. An attempt may also end without a start. */
+  evidence?: string;
   steps: readonly Move[];
   answer: string;
 }
@@ -38,6 +39,9 @@ export const SHOP_FILES: Readonly<Record<string, string>> = {
     'for file in test/*.mjs; do [ -e "$file" ] || continue; node "$file" || exit 1; done\n',
 };
 
+/** A first step that comes soon: until then nothing is known of the cost of a type, and few may run (§13). */
+const LOOK = (file: string): Move => ({ run: `cat ${file}`, after: 0.2, usd: 0.004 });
+
 const PLAYS: readonly Play[] = [
   {
     goal: "Plan the discount",
@@ -45,7 +49,7 @@ const PLAYS: readonly Play[] = [
       {
         think: "Read what is there before planning.",
         run: 'ls "$VIV_DEMO/shop"',
-        after: 1,
+        after: 0.2,
         usd: 0.011,
       },
       {
@@ -60,6 +64,7 @@ const PLAYS: readonly Play[] = [
   {
     goal: "Add the discount",
     steps: [
+      LOOK("prices.mjs"),
       {
         think: "The test first.",
         write: "test/discount.mjs",
@@ -104,8 +109,8 @@ const PLAYS: readonly Play[] = [
   },
   {
     goal: "Round to whole cents",
-    attempt: 1,
     steps: [
+      LOOK("round.check.mjs"),
       {
         think: "Cut off the rest.",
         write: "round.mjs",
@@ -118,6 +123,7 @@ const PLAYS: readonly Play[] = [
   },
   {
     goal: "Round to whole cents",
+    evidence: "1.005 becomes",
     steps: [
       {
         think: "The evidence says 1.005 became 1, so a cut is no rounding.",
@@ -136,22 +142,23 @@ const PLAYS: readonly Play[] = [
   },
   {
     goal: "Charge the tax",
-    attempt: 1,
     steps: [
+      LOOK("prices.mjs"),
       { think: "One rate.", write: "prices.mjs", text: PRICES("0.19", "0"), after: 3, usd: 0.016 },
     ],
     answer: "The tax is 19 per cent.",
   },
   {
     goal: "Offer a tip",
-    attempt: 1,
     steps: [
+      LOOK("prices.mjs"),
       { think: "One rate.", write: "prices.mjs", text: PRICES("0", "0.05"), after: 3, usd: 0.017 },
     ],
     answer: "The tip is five per cent.",
   },
   {
-    goal: "Charge the tax|Offer a tip",
+    goal: "(Charge the tax|Offer a tip)",
+    evidence: "[Cc]onflict",
     steps: [
       {
         think: "Both changed the same line. The conflict is in my worktree.",
@@ -209,15 +216,18 @@ const PLAYS: readonly Play[] = [
 
 /** So that a person can follow. */
 const SLOW = 2;
+/** Faster than that, the worker to be killed might be done before. */
+const LEAST = 0.2;
 
 /** `pace`: 1 is the usual one, less is faster. */
 export function scenarioText(pace: number): string {
-  const cases = PLAYS.map(({ goal, attempt, steps, answer }) => {
-    const when = [`prompt = ${toml(goal)}`, ...(attempt ? [`attempt = ${attempt}`] : [])];
+  const inOrder = [...PLAYS.filter((one) => one.evidence), ...PLAYS.filter((one) => !one.evidence)];
+  const cases = inOrder.map(({ goal, evidence, steps, answer }) => {
+    const prompt = evidence === undefined ? goal : `${goal}[^]*${evidence}`;
     const moves = steps.map(({ think, run, write, text, after = 1, usd }) =>
       [
         "[[case.step]]",
-        `delay = "${Math.round(after * SLOW * 1000 * pace)}ms"`,
+        `delay = "${Math.round(after * SLOW * 1000 * Math.max(pace, LEAST))}ms"`,
         ...(think ? [`think = ${toml(think)}`] : []),
         ...(run ? [`run = ${toml(run)}`] : []),
         ...(write ? [`write = ${toml(write)}`, `text = ${toml(text ?? "")}`] : []),
@@ -229,7 +239,7 @@ export function scenarioText(pace: number): string {
       ].join("\n"),
     );
     const end = `[case.end]\ntext = ${toml(answer)}`;
-    return ["[[case]]", `when = { ${when.join(", ")} }`, ...moves, end].join("\n");
+    return ["[[case]]", `when = { prompt = ${toml(prompt)} }`, ...moves, end].join("\n");
   });
   return `# What the stand-in does for each task. The money is made up.\n${cases.join("\n\n")}\n`;
 }

@@ -16,13 +16,18 @@ import {
   type TailEvent,
 } from "./operations.ts";
 
+const ALIASES = {
+  ...{ room: "rooms", event: "events", task: "tasks", agent: "agents", type: "types" },
+};
+
 const showCommand: Command = {
   op: ledgerShow,
+  aliases: ALIASES,
   examples: [
     ["viv ledger show", "the last fifty lines"],
-    ["viv ledger show --task t.1", "the story of a task"],
-    ["viv ledger show --event executed,pardoned --since 7d", "verdicts of the last week"],
-    ["viv ledger show --room crew --agent ada --json", ""],
+    ["viv ledger show --tasks t.1", "the story of a task"],
+    ["viv ledger show --events executed,pardoned --since 7d", "verdicts of the last week"],
+    ["viv ledger show --rooms crew --agents ada --json", ""],
   ],
   human: ({ lines, more, notes }: z.output<typeof ledgerShow.output>, term) => {
     const { dim, yellow } = term.color;
@@ -35,10 +40,11 @@ const showCommand: Command = {
 
 const tailCommand: Command = {
   op: ledgerTail,
+  aliases: ALIASES,
   shorts: { follow: "f", lines: "n" },
   examples: [
     ["viv ledger tail -f", "everything as it happens"],
-    ["viv ledger tail -f --room warden", ""],
+    ["viv ledger tail -f --rooms warden", ""],
     [
       "viv ledger tail -f --json | jq -r 'select(.event==\"landed\").task'",
       "one line of JSON each",
@@ -82,11 +88,12 @@ const verifyCommand: Command = {
 
 const exportCommand: Command = {
   op: ledgerExport,
+  aliases: ALIASES,
   flags: {
     out: { kind: "string", placeholder: "FILE", describe: "write to this new file" },
   },
   examples: [
-    ["viv ledger export > record.jsonl", "all lines, by time"],
+    ["viv ledger export --out record.jsonl", "all lines, by time"],
     ["viv ledger export --format csv --out record.csv --since 30d", "for a spreadsheet"],
   ],
   view: (_, io) => exportView(io),
@@ -115,8 +122,7 @@ function exportView(io: Io, out?: string): StreamView {
     },
     end: (output: Exported) => {
       end(output);
-      noticed({ notice: `wrote ${counted(output.lines, "line")} to ${out}` }, io);
-      return null;
+      return `wrote ${counted(output.lines, "line")} to ${plain(out)}`;
     },
     close: () => file.close(),
   };

@@ -20,11 +20,11 @@ export async function ledgersHere(context: RunContext): Promise<OtherLedgers> {
 
 /** Each filter may have several values; a line must meet every filter that is given. */
 export interface LineFilter {
-  room?: readonly string[];
-  event?: readonly string[];
-  task?: readonly string[];
-  agent?: readonly string[];
-  type?: readonly string[];
+  rooms?: readonly string[];
+  events?: readonly string[];
+  tasks?: readonly string[];
+  agents?: readonly string[];
+  types?: readonly string[];
   /** ISO; `until` is not included. */
   since?: string;
   until?: string;
@@ -35,7 +35,7 @@ export function isWanted(line: Entry, filter: LineFilter): boolean {
   if (since !== undefined && line.at < since) return false;
   if (until !== undefined && line.at >= until) return false;
   return (["room", "event", "task", "agent", "type"] as const).every((key) => {
-    const wanted = filter[key];
+    const wanted = filter[`${key}s`];
     return wanted === undefined || wanted.includes(String(line[key] ?? ""));
   });
 }

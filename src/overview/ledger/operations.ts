@@ -11,13 +11,13 @@ import { csvHeader, csvRow } from "./csv.ts";
 import { isWanted, type LineFilter, lastOf, ledgersHere, linesNow } from "./ledgers.ts";
 
 const filters = {
-  room: list("only lines of these rooms: queue, crew, warden, fleet"),
-  event: list("only these events"),
-  task: list("only lines about these tasks"),
-  agent: list("only lines of these workers, members, dogs and people"),
-  type: list("only lines about tasks of these types"),
-  since: text("only lines since then: 2h, 22:00, 2026-11-15"),
-  until: text("only lines before that time"),
+  rooms: list("only lines of these rooms: queue, crew, warden, fleet"),
+  events: list("only these events"),
+  tasks: list("only lines about these tasks"),
+  agents: list("only lines of these workers, members, dogs and people"),
+  types: list("only tasks of these types"),
+  since: text("start of the period: 2h, 7d, 22:00, 2026-11-15 or a time"),
+  until: text("end of the period: as --since"),
 };
 const limit = (describe: string) => z.optional(z.int().check(z.gte(0)).check(z.describe(describe)));
 
@@ -50,7 +50,7 @@ export const ledgerShow = defineRunOperation({
   access: "read",
   input: z.strictObject({
     ...filters,
-    limit: limit(`at most this many, the newest (default: ${SHOWN})`),
+    limit: limit(`at most this many (default: the newest ${SHOWN})`),
   }),
   output: z.object({
     lines: z.array(ledgerLine),

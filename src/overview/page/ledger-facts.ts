@@ -3,7 +3,7 @@ import type { LandingState } from "../../merge/landing.ts";
 import { isNoWorkerLeft, NOTED_CHOKE } from "../../queue/choke.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { Entry } from "./entry.ts";
-import { Spans } from "./spans.ts";
+import { Span, Spans } from "./spans.ts";
 
 /** What the ledger tells of a worker. */
 export interface WorkerFacts {
@@ -106,9 +106,9 @@ export class LedgerFacts {
     entry.attempt = typeof line.attempt === "number" ? line.attempt : entry.attempt + 1;
     entry.proof = null;
     this.doing.delete(entry.id);
-    const open = { to: null, outcome: null, isProven: false };
-    const token = short(line.token);
-    this.spans.begin({ entry, worker, attempt: entry.attempt, from: at, ...open, token });
+    // Not kept among the texts that come again.
+    const token = typeof line.token === "string" ? line.token : null;
+    this.spans.begin(new Span(entry, worker, entry.attempt, at, token));
   }
 
   #end(entry: Entry, line: LedgerLine, at: number): void {
@@ -125,7 +125,13 @@ export class LedgerFacts {
     else if (outcome !== "released") entry.failure = note ?? outcome;
     entry.isChoked = !isDone && isChoke(line);
     this.doing.delete(entry.id);
-    this.spans.end(entry.id, short(line.token), at, outcome, isProven);
+    this.spans.end(
+      entry.id,
+      typeof line.token === "string" ? line.token : null,
+      at,
+      outcome,
+      isProven,
+    );
     if (worker !== null) this.#count(worker, outcome);
   }
 

@@ -1,3 +1,4 @@
+import { setImmediate } from "node:timers/promises";
 import { isName } from "../../base/names.ts";
 import type { Change, LedgerNews, Store } from "../../queue/store.ts";
 import { ChangesInReview } from "./changes.ts";
@@ -36,6 +37,8 @@ export class RunIndex {
   /** Of tasks that came with a listing, after the first reading. */
   #readingRest: Promise<void> | null = null;
   #read = 0;
+  /** Answers that read what they show: the reading of the rest waits for them. */
+  #urgent = 0;
 
   constructor(store: IndexedStore) {
     this.#store = store;
@@ -113,7 +116,12 @@ export class RunIndex {
 
   /** Looks at the file of each that was not read yet: for the few that are shown. */
   async readNow(entries: Iterable<Entry>): Promise<void> {
-    for (const entry of entries) if (!entry.isRead) await this.#look(entry.id);
+    this.#urgent++;
+    try {
+      for (const entry of entries) if (!entry.isRead) await this.#look(entry.id);
+    } finally {
+      this.#urgent--;
+    }
   }
 
   async #follow(): Promise<void> {
@@ -182,6 +190,7 @@ export class RunIndex {
         if (entry !== undefined && !entry.isRead) this.table.describe(entry, task ?? null);
         this.#read++;
         await slices.rest();
+        while (this.#urgent > 0) await setImmediate();
       }
     }
   }

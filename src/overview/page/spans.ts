@@ -1,16 +1,24 @@
 import type { Entry } from "./entry.ts";
 
-/** An attempt: from its claim to its end. */
-export interface Span {
-  entry: Entry;
-  worker: string;
-  attempt: number;
-  from: number;
+/** An attempt: from its claim to its end. Of a hundred thousand, always the same fields. */
+export class Span {
+  readonly entry: Entry;
+  readonly worker: string;
+  readonly attempt: number;
+  readonly from: number;
   /** Null: it has no end in the ledger. */
-  to: number | null;
-  outcome: string | null;
-  isProven: boolean;
+  to: number | null = null;
+  outcome: string | null = null;
+  isProven = false;
   token: string | null;
+
+  constructor(entry: Entry, worker: string, attempt: number, from: number, token: string | null) {
+    this.entry = entry;
+    this.worker = worker;
+    this.attempt = attempt;
+    this.from = from;
+    this.token = token;
+  }
 }
 
 /** About a week of a large fleet; older ones are forgotten. */
@@ -41,7 +49,7 @@ export class Spans {
   }
 
   /** Those that reach into the period. One without an end runs only while its worker holds the task. */
-  *since(since: number, now: number): Generator<Span & { to: number | null }> {
+  *since(since: number, now: number): Generator<Readonly<Span>> {
     for (const span of this.#all) {
       const isLost = span.to === null && !isHeld(span);
       const to = isLost ? endOfLost(span, now) : span.to;

@@ -162,10 +162,9 @@ function crewNeeds({ crew, parkedAgents, warden }: NeedFacts): Need[] {
       const command = `viv crew resume ${quoted(name)}`;
       return need("crew", parked(note), { subject: name, command });
     }),
-    ...parkedAgents.map(({ name, note, config }) => {
-      const command = `viv status --config ${quoted(config)}`;
-      return need("agent", parked(note), { subject: name, command });
-    }),
+    ...parkedAgents.map(({ name, note, command }) =>
+      need("agent", parked(note), { subject: name, command }),
+    ),
   ];
   if (warden === null) return needs;
   const { paused, held } = warden;

@@ -89,7 +89,7 @@ export const report = defineRunOperation({
         budget: usedUp && !usedUp.isShared ? usedUp.text : null,
         quarantine: join(store.folder, "quarantine"),
         hasWorker: workers.some(({ process, claims }) => process !== "none" || claims.length > 0),
-        remarks: remarksOf(workers),
+        remarks: remarksOf(workers, port.upNote(store.location)),
         workCommand: await workCommand(context),
         damagedLines: digest.damaged,
         paused: await store.paused(),
@@ -137,9 +137,9 @@ async function heldTypes({ here: { config }, now, use }: RunContext): Promise<Ne
   return [...first.values()];
 }
 
-/** What live workers say of their viv.toml, each once. */
-function remarksOf(workers: readonly WorkerView[]): NeedFacts["remarks"] {
-  const said = new Map<string, string[]>();
+/** What live workers and `viv up` say of their viv.toml, each once. */
+function remarksOf(workers: readonly WorkerView[], ofUp: string | null): NeedFacts["remarks"] {
+  const said = new Map<string, string[]>(ofUp === null ? [] : [[ofUp, []]]);
   for (const { name, note } of workers) {
     const text = remarkIn(note);
     if (text !== null) said.set(text, [...(said.get(text) ?? []), name]);

@@ -35,12 +35,12 @@ export interface WardenFacts {
   kills: KillFact[];
 }
 
-/** An agent of `viv up` that is not started again. */
+/** An agent or a part of `viv up` that is not started again. */
 export interface ParkedAgent {
   name: string;
   note: string;
-  /** The agents.toml. */
-  config: string;
+  /** Shows it. */
+  command: string;
 }
 
 /** Other rooms' facts for a report. Null: there is no such thing here. */
@@ -49,6 +49,8 @@ export interface ReportPort {
   warden(context: Context, since: string): Promise<WardenFacts | null>;
   /** Of the `viv up` that works on this run. */
   parkedAgents(run: string): Promise<ParkedAgent[]>;
+  /** What that `viv up` says of its viv.toml; null: nothing. */
+  upNote(run: string): string | null;
   /** Of these commits, those not in the branch `target` (null: in what is checked out); none where that cannot be told. */
   commitsNotIn(
     repository: string,

@@ -100,10 +100,12 @@ async function* openFile(path: string, io: Io): AsyncGenerator<Uint8Array | stri
   try {
     const { size } = statSync(path); // 0: a pipe, or what grows while it is read
     let read = 0;
+    const note = () => size > 0 && readParts.set(io, read / size);
+    note();
     for await (const chunk of createReadStream(path) as AsyncIterable<Buffer>) {
       yield chunk;
       read += chunk.length;
-      if (size > 0) readParts.set(io, read / size);
+      note();
     }
   } catch (error) {
     const message = `cannot read ${path}: ${(error as Error).message}`;

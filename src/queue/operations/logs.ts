@@ -23,7 +23,7 @@ export const logs = defineRunStream({
   access: "read",
   input: z.strictObject({
     id: text("id of the task (with --follow: all that are being worked on)"),
-    follow: flag("follow while the task runs; without a task, until Ctrl-C"),
+    follow: flag("go on until it is stopped (of one task: until its end)"),
     worker: text("name of a worker (with --follow: only its tasks)"),
     types: list("only tasks of these types"),
     setup: flag("the log of its workspace's set-up instead"),

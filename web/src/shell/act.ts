@@ -1,6 +1,7 @@
 import { ApiError, post } from "../live/api.ts";
+import { refreshResources } from "../live/resource.ts";
 import { shellWord } from "../parts/format.ts";
-import { toast } from "./toasts.tsx";
+import { type Toast, toast } from "./toasts.tsx";
 
 /** Inputs that are words of the command, and not flags. */
 const WORDS = ["ids", "id", "name", "account", "target", "open"];
@@ -38,6 +39,8 @@ export async function act<T>(
   try {
     const answer = await post<T & { warnings?: string[] }>(operation, input);
     toast({ text: said ?? "Done.", command });
+    // Not every change is an event.
+    refreshResources("/api/");
     for (const text of answer.warnings ?? []) toast({ text, isBad: true });
     return answer;
   } catch (error) {
@@ -47,16 +50,18 @@ export async function act<T>(
   }
 }
 
-function refusal({ status, message }: ApiError, command: string) {
-  if (status === 401) {
-    const text = "To change anything, log in: open the link that this command prints.";
-    return { text, command: "viv token --link", isBad: true, action: copyOf("viv token --link") };
-  }
-  return { text: message, command, isBad: true };
+function refusal({ status, message }: ApiError, command: string): Toast {
+  return status === 401 ? LOGIN : { text: message, command, isBad: true };
 }
 
-function copyOf(command: string) {
-  return { label: "Copy", run: () => void copy(command) };
+const LOGIN: Toast = {
+  text: "To change anything, log in: open the link that this command prints.",
+  ...{ command: "viv token --link", isBad: true },
+  action: { label: "Copy", run: () => void copy("viv token --link") },
+};
+
+export function sayLogin(): void {
+  toast(LOGIN);
 }
 
 export async function copy(text: string): Promise<void> {

@@ -1,3 +1,4 @@
+import { signal } from "@preact/signals";
 import { useEffect, useState } from "preact/hooks";
 import { connection } from "../live/events.ts";
 import { Empty } from "../parts/empty.tsx";
@@ -39,7 +40,7 @@ export function App() {
         Skip to the content
       </a>
       <Sidebar />
-      <div class="page">
+      <div class="page" inert={isInDrawer && isNarrow.value}>
         <CurrentView />
       </div>
       <Tabs />
@@ -51,6 +52,13 @@ export function App() {
     </div>
   );
 }
+
+/** Where the drawer covers its view, the view cannot be reached. */
+const narrow = matchMedia("(max-width: 1180px)");
+const isNarrow = signal(narrow.matches);
+narrow.addEventListener("change", () => {
+  isNarrow.value = narrow.matches;
+});
 
 const loaded = new Map<string, NonNullable<View["component"]>>();
 

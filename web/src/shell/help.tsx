@@ -1,7 +1,7 @@
 import { signal } from "@preact/signals";
 import { Icon } from "../parts/icons.tsx";
 import { Dialog } from "./dialog.tsx";
-import { lettersOn, setLetters, shownBindings } from "./keys.tsx";
+import { FIND_KEY, lettersOn, setLetters, shownBindings } from "./keys.tsx";
 
 const isOpen = signal(false);
 
@@ -44,7 +44,7 @@ export function Help() {
         <div>
           <dt>Find a view, task or action</dt>
           <dd>
-            <kbd>⌘K</kbd>
+            <kbd>{FIND_KEY}</kbd>
           </dd>
         </div>
         {shownBindings().map(({ keys, label }) => (

@@ -14,6 +14,8 @@ export interface KeyBinding {
   when?: () => boolean;
 }
 
+export const FIND_KEY = /Mac|iP/.test(navigator.platform) ? "⌘K" : "Ctrl K";
+
 const layers = signal<readonly { bindings: () => readonly KeyBinding[] }[]>([]);
 const STORED = "viv.letters";
 
@@ -50,6 +52,7 @@ export function listenForKeys(): void {
     const key = event.key.length === 1 ? event.key.toLowerCase() : event.key;
     if (isTyping(event.target) && key !== "Escape") return;
     if (document.querySelector("dialog[open]") !== null) return;
+    if (key.startsWith("Arrow") && isScroller(event.target)) return;
     if (!lettersOn.value && key.length === 1) return;
     // A button that is focused takes Enter and space itself.
     if ((key === "Enter" || key === " ") && isPressable(event.target)) return;
@@ -66,9 +69,18 @@ export function listenForKeys(): void {
   });
 }
 
+const FIELDS =
+  "textarea, select, [contenteditable], input:not([type=checkbox], [type=radio], [type=button])";
+
+/** In a field; one in a dialog that has just been closed may still have the focus. */
 function isTyping(target: EventTarget | null): boolean {
-  const element = target as HTMLElement | null;
-  return element?.closest?.("input, textarea, select, [contenteditable]") != null;
+  const field = (target as HTMLElement | null)?.closest?.(FIELDS);
+  return field != null && field.closest("dialog:not([open])") === null;
+}
+
+/** There, arrows scroll. */
+function isScroller(target: EventTarget | null): boolean {
+  return (target as HTMLElement | null)?.closest?.(".drawer, .lines, .term") != null;
 }
 
 function isPressable(target: EventTarget | null): boolean {

@@ -67,9 +67,16 @@ function OpenPalette() {
   const asked = useLater(words.trim(), 120);
   const windows = COLUMNS.map((column) => `${column}:0:${MOST_TASKS}`).join(",");
   const path = asked === "" ? null : apiPath("cards", { filter: asked, windows });
-  const { data } = useResource<Cards>(path);
+  const { data, error } = useResource<Cards>(path);
   const list = useRef<HTMLUListElement>(null);
-  const choices = useMemo(() => choicesFor(words, data), [words, data]);
+  // While another answer is on its way, the last one stays, as far as it fits the words.
+  const last = useRef<Cards | null>(null);
+  last.current = data ?? last.current;
+  const isFresh = data !== null && asked === words.trim();
+  const isPending = words.trim() !== "" && !isFresh && error === null;
+  const found = last.current;
+  const choices = useMemo(() => choicesFor(words, found, isFresh), [words, found, isFresh]);
+  const [isWaiting, setWaiting] = useState(false);
   const chosen = Math.min(at, choices.length - 1);
   useEffect(() => {
     list.current?.children[chosen]?.scrollIntoView({ block: "nearest" });
@@ -82,9 +89,15 @@ function OpenPalette() {
     close();
     choice.run();
   };
+  useEffect(() => {
+    // Enter was pressed before the answer was there.
+    if (isWaiting && !isPending) take(choices[0]);
+    if (!isPending) setWaiting(false);
+  }, [isWaiting, isPending]);
   const onKey = (event: KeyboardEvent) => {
     const step = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
     if (step !== 0) setAt((chosen + step + choices.length) % Math.max(1, choices.length));
+    else if (event.key === "Enter" && choices.length === 0 && isPending) setWaiting(true);
     else if (event.key === "Enter") take(choices[chosen]);
     else return;
     event.preventDefault();
@@ -133,12 +146,12 @@ function OpenPalette() {
           </li>
         ))}
       </ul>
-      {choices.length === 0 && <p class="pad t3">Nothing has these words.</p>}
+      {choices.length === 0 && !isPending && <p class="pad t3">Nothing has these words.</p>}
     </Dialog>
   );
 }
 
-function choicesFor(words: string, found: Cards | null): Choice[] {
+function choicesFor(words: string, found: Cards | null, isFresh: boolean): Choice[] {
   const wanted = words.trim().toLowerCase();
   const views = VIEWS.map(({ name, label, icon, key }) => ({
     ...{ key: `v-${name}`, label, hint: key, icon },
@@ -148,7 +161,9 @@ function choicesFor(words: string, found: Cards | null): Choice[] {
     ({ label, hint }) =>
       label.toLowerCase().includes(wanted) || (wanted !== "" && hint?.includes(wanted)),
   );
-  const cards = wanted === "" ? [] : (found?.windows.flatMap(({ cards }) => cards) ?? []);
+  const all = wanted === "" ? [] : (found?.windows.flatMap(({ cards }) => cards) ?? []);
+  const fits = ({ id, title }: Card) => `${id} ${title}`.toLowerCase().includes(wanted);
+  const cards = isFresh ? all : all.filter(fits);
   // An id that begins with the words is what was meant.
   const rank = ({ id }: Card) => (id === wanted ? 0 : id.startsWith(wanted) ? 1 : 2);
   const tasks = cards

@@ -3,7 +3,9 @@ import { connection } from "../live/events.ts";
 import { session } from "../live/session.ts";
 import { clockSeconds } from "../parts/format.ts";
 import { Icon, Mark } from "../parts/icons.tsx";
+import { sayLogin } from "./act.ts";
 import { openHelp } from "./help.tsx";
+import { FIND_KEY } from "./keys.tsx";
 import { openPalette } from "./palette.tsx";
 import { openTask, routeHref, view } from "./router.ts";
 import { setTheme, THEMES, theme } from "./theme.ts";
@@ -38,8 +40,9 @@ export function Sidebar() {
       </nav>
       <div class="foot">
         <Live />
+        <ReadOnly />
         <button type="button" class="flat" onClick={() => openPalette()}>
-          Find <kbd>⌘K</kbd>
+          Find <kbd>{FIND_KEY}</kbd>
         </button>
         <button type="button" class="flat" onClick={() => openHelp()}>
           Shortcuts <kbd>?</kbd>
@@ -86,6 +89,17 @@ function NavFigure({ use }: { use: NonNullable<View["useCount"]> }) {
     <span class={`count${tone}`} title={figure.label}>
       {figure.text}
     </span>
+  );
+}
+
+/** Without a login the page only shows. */
+function ReadOnly() {
+  if (session.value === null || session.value.can_change) return null;
+  return (
+    <button type="button" class="flat" title="viv token --link" onClick={sayLogin}>
+      <Icon name="copy" size={12} />
+      Read only: log in
+    </button>
   );
 }
 

@@ -48,7 +48,8 @@ function Marks({ card: { column, proof, landing } }: { card: Card }) {
   return (
     <>
       {isEnd && proof === "passed" && <Mark name="proof" label="proven" />}
-      {isEnd && proof !== "passed" && <span class="c s-review">unproven</span>}
+      {isEnd && proof === "failed" && <span class="c s-review">unproven</span>}
+      {isEnd && proof === null && <span>no proof</span>}
       {landing === "landed" && <Mark name="merge" label="landed" />}
       {isStuck && <span class="c s-review">{landing === "needs_you" ? "stuck" : landing}</span>}
     </>

@@ -51,6 +51,8 @@ export function BoardColumn({
   useLayoutEffect(() => {
     const element = scroller.current;
     if (element === null) return;
+    // The board was open before, and is at its top again.
+    Object.assign(cards, { isScrolled: false, isPointed: false, isFocused: false });
     const watcher = new ResizeObserver(() => {
       view.value = { top: element.scrollTop, size: element.clientHeight };
     });

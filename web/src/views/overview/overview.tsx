@@ -13,6 +13,7 @@ import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Failures, Killed, Landed, Stuck } from "./below.tsx";
 import { Cost, Funnel, tasksIn } from "./figures.tsx";
 import { FIRST_STEPS } from "./first-steps.ts";
+import { JustNow } from "./just-now.tsx";
 import { needRows } from "./needs.ts";
 import { NeedsList } from "./needs-list.tsx";
 import { Night, NightLegend } from "./night.tsx";
@@ -89,6 +90,7 @@ function Loaded({
   return (
     <div class="wrap">
       <Lead report={report} />
+      <JustNow />
       <div class="cols-2">
         <NeedsList rows={needRows(report.needs_you)} total={report.needs_you.length} />
         <div class="stack fills">

@@ -45,7 +45,11 @@ export default function WardenView() {
   const { data } = pool;
   const dances = data?.dogs ?? [];
   const hasNothing =
-    data !== null && !data.up && dances.length === 0 && receipts.data?.receipts.length === 0;
+    data !== null &&
+    !data.up &&
+    dances.length === 0 &&
+    receipts.data?.receipts.length === 0 &&
+    (queue.data?.warrants ?? []).length === 0;
   return (
     <>
       <TopBar title="Warden" sub={subOf(data)}>

@@ -1,0 +1,113 @@
+import { signal } from "@preact/signals";
+import type { Tone } from "../parts/glyph.tsx";
+import { type LedgerLine, onEvent } from "./events.ts";
+
+/** What just happened and is worth a look: proven, landed, killed, recovered, asked, failed. */
+export interface News {
+  key: string;
+  at: string;
+  kind: string;
+  tone: Tone;
+  text: string;
+  task: string | null;
+  /** The view that shows more, where it is not the task. */
+  view: string | null;
+}
+
+const KEPT = 60;
+/** Of a kind, so many at a time: proven tasks do not push a kill out of sight. */
+const MOST_OF_KIND = 2;
+
+export const news = signal<readonly News[]>([]);
+
+export function followNews(): void {
+  const reader = new NewsReader();
+  onEvent((event) => {
+    const one = event.kind === "ledger" ? reader.read(event.data, event.id) : null;
+    if (one !== null) news.value = [one, ...news.value].slice(0, KEPT);
+  });
+}
+
+/** The newest, of each kind only a few. */
+export function pickNews(all: readonly News[], most: number): News[] {
+  const seen = new Map<string, number>();
+  const picked = all.filter(({ kind }) => {
+    const n = (seen.get(kind) ?? 0) + 1;
+    seen.set(kind, n);
+    return n <= MOST_OF_KIND;
+  });
+  return picked.slice(0, most);
+}
+
+type Told = Omit<News, "key" | "at" | "task"> & { task?: null };
+
+/** Lines of the ledger into news. It remembers whose worker was lost, to tell a recovery. */
+export class NewsReader {
+  #lost = new Set<string>();
+
+  read(line: LedgerLine, key: string): News | null {
+    const told = line.room === "warden" ? ofWarden(line) : this.#ofQueue(line);
+    if (told === null) return null;
+    return { task: line.task ?? null, at: line.at ?? "", key, ...told };
+  }
+
+  #ofQueue(line: LedgerLine): Told | null {
+    const { event, task = "", worker = "", outcome, to, target } = line;
+    if (line.room === "fleet" && event === "part_ended") {
+      return {
+        kind: "part",
+        tone: "review",
+        text: `${line.part} ended; it is started again`,
+        view: "fleet",
+      };
+    }
+    if (line.room === "crew" && event === "parked") {
+      return { kind: "parked", tone: "review", text: `${line.agent} is parked`, view: "fleet" };
+    }
+    if (line.room !== undefined && line.room !== "queue") return null;
+    if (event === "landed") {
+      return {
+        kind: "landed",
+        tone: "done",
+        text: `landed in ${target ?? "its target"}`,
+        view: null,
+      };
+    }
+    if (event === "conflict" || event === "merge_red" || event === "needs_you") {
+      return { kind: "stuck", tone: "review", text: "could not land", view: null };
+    }
+    if (event !== "ended") return null;
+    if (outcome === "abandoned") {
+      this.#lost.add(task);
+      return { kind: "lost", tone: "failed", text: `went back: ${worker} is gone`, view: null };
+    }
+    if (outcome === "done") {
+      const isRecovery = this.#lost.delete(task);
+      const word = line.proof === "passed" ? "proven" : "done";
+      if (isRecovery) {
+        return {
+          kind: "recovered",
+          tone: "done",
+          text: `recovered by ${worker}, and ${word}`,
+          view: null,
+        };
+      }
+      return { kind: "proven", tone: "done", text: word, view: null };
+    }
+    return to === "failed" ? { kind: "failed", tone: "failed", text: "failed", view: null } : null;
+  }
+}
+
+const VERDICTS: Record<string, [Tone, string]> = {
+  asked: ["review", "is asked whether it lives"],
+  pardoned: ["done", "answered, and goes on"],
+  executed: ["failed", "did not answer, and was ended"],
+  already_dead: ["none", "had ended by itself"],
+};
+
+function ofWarden({ event, target }: LedgerLine): Told | null {
+  const verdict = VERDICTS[event];
+  if (verdict === undefined || typeof target !== "string") return null;
+  const [tone, words] = verdict;
+  return { kind: event, tone, text: `${target} ${words}`, view: "warden", task: null };
+}
