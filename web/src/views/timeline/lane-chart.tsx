@@ -239,7 +239,7 @@ function Bar({
   );
   if (task === "" || many > 1) return <g>{bar}</g>;
   return (
-    <a href={taskHref(task)} tabIndex={-1} aria-label={title}>
+    <a href={taskHref(task)} tabindex={-1} aria-label={title}>
       {bar}
     </a>
   );
