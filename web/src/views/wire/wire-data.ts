@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { ApiError, apiPath, get } from "../../live/api.ts";
-import { generation, type LedgerLine, onEvent } from "../../live/events.ts";
+import { connection, generation, type LedgerLine, onEvent } from "../../live/events.ts";
 import { type WireLine, wireLine } from "./wire-line.ts";
 
 /** So many lines are kept; older ones are read again when scrolled to. */
@@ -50,7 +50,12 @@ export class WireData {
       if (!first && this.lines.value.length === 0) void this.older();
       first = false;
     });
-    void this.older();
+    // Only once events come: a line between the history and the first event would be in neither.
+    const stop = connection.subscribe(({ state }) => {
+      if (state === "connecting") return;
+      queueMicrotask(() => stop());
+      void this.older();
+    });
   }
 
   hold(isHeld: boolean): void {
