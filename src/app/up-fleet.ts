@@ -1,9 +1,12 @@
 import { messageOf, VivError } from "../base/errors.ts";
 import { parseRecord } from "../base/json.ts";
 import { asLine } from "../fleet/fleet-cli.ts";
+import { entryOf } from "../fleet/fleet-ledger.ts";
 import { isRunning } from "../fleet/fleet-operations.ts";
 import { type FleetEvent, fleetPort } from "../fleet/fleet-ports.ts";
 import { fleetService } from "../fleet/fleet-service.ts";
+import { keepSealed } from "../ledger/keep-sealed.ts";
+import { recordTo } from "../ledger/room-ledger.ts";
 import {
   type Context,
   type Nothing,
@@ -36,14 +39,26 @@ export async function* superviseFleet(
         const at = new Date(context.now()).toISOString();
         log.write(Buffer.from(`${asLine({ ...event, at })}\n`));
         emit(event);
+        const entry = entryOf(event);
+        if (entry === null) return;
+        try {
+          recordTo(store.ledgerFolder, context.now(), entry);
+        } catch (error) {
+          // The fleet goes on; only the record lacks the line.
+          emit({ kind: "trouble", message: messageOf(error) });
+        }
       };
       const without = ({ kind }: { kind: string }) => no_server && kind === "server";
       const service = fleetService(host, place.config, tell, without);
+      const sealed = keepSealed(store.ledgerFolder, {
+        now: context.now,
+        warn: (message) => emit({ kind: "trouble", message }),
+      });
       return {
         stop: () => service.stop(),
         stopNow: () => service.stopNow(),
         run: async () => {
-          await service.run();
+          await service.run().finally(() => sealed.stop());
           log.close();
           return {};
         },

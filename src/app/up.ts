@@ -107,7 +107,9 @@ async function modeFor(context: Context, given: Given): Promise<Mode> {
   if (given.config !== undefined) return { of: "agents" };
   const place = await runMeant(context);
   const hasAgents = existsSync(join(context.here.cwd, "agents.toml"));
-  const isNamed = place !== null && place.from === place.config?.file && isRun(place.path);
+  // By viv.toml, or for this call; `.viv-run` alone is about other commands.
+  const named = [place?.config?.file, "--run", "VIV_RUN"];
+  const isNamed = place !== null && named.includes(place.from) && isRun(place.path);
   if (hasAgents && (given.drain || !isNamed)) return { of: "agents" };
   if (place !== null) {
     if (!given.drain) return { of: "fleet", place };

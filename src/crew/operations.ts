@@ -25,7 +25,7 @@ import { findCrew, isSupervised } from "./requests.ts";
 
 const grace = text("delay before the first tick (default: 60s)");
 const port = z.optional(
-  z.int().check(z.gte(0), z.lte(65535)).check(z.describe("port of /_activity; 0: any")),
+  z.int().check(z.gte(0), z.lte(65535)).check(z.describe("port; 0: any free one (of /_activity)")),
 );
 
 const origins = list("web origins that may read /_activity, like https://news.example");

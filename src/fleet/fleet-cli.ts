@@ -114,6 +114,7 @@ function sentence(event: FleetEvent, { color }: Term): string | null {
         : "has new settings; restarts";
     case "read_anew":
       return [`${plain(event.file)} was read anew`, ...event.notes].join("\n");
+    case "config_bad":
     case "trouble":
       return color.red(plain(event.message));
     case "draining": {

@@ -49,6 +49,7 @@ export type FleetEvent =
   | { kind: "leaves"; part: string; why: "removed" | "changed" }
   | { kind: "said"; part: string; of: PartKind; event: PartEvent }
   | { kind: "read_anew"; file: string; notes: string[] }
+  | { kind: "config_bad"; note: string; message: string }
   | { kind: "trouble"; part?: string; message: string }
   | { kind: "empty"; message: string }
   | { kind: "draining"; working: string[] }

@@ -266,7 +266,7 @@ describe("an edit of viv.toml", () => {
       "the last good viv.toml counts: viv.toml:3: count must be a whole number",
     );
     expect(fleet.events.at(-1)).toMatchObject({
-      kind: "trouble",
+      kind: "config_bad",
       message: expect.stringContaining("still counts"),
     });
     expect(fleet.fake.children).toHaveLength(2);

@@ -105,9 +105,10 @@ export function fleetService(
   const takeConfig = async (read: ConfigRead) => {
     if (stopping !== undefined) return;
     if ("problem" in read) {
-      note = `the last good viv.toml counts: ${read.problem.split("\n")[0]}`;
+      const [first = ""] = read.problem.split("\n");
+      note = `the last good viv.toml counts: ${first}`;
       const message = `${read.problem}\nthe last good viv.toml still counts; see: viv config check`;
-      emit({ kind: "trouble", message });
+      emit({ kind: "config_bad", note: first, message });
       return write();
     }
     const notes = (await host.facts(read.config)).run === host.run ? [] : [OTHER_RUN];

@@ -25,7 +25,7 @@ const port = z.optional(
   z
     .int()
     .check(z.gte(0), z.lte(65_535))
-    .check(z.describe("port of the server; 0: any free one (default: [server], else 4747)")),
+    .check(z.describe("port; 0: any free one (default: [server], else 4747)")),
 );
 
 export const serve = defineStream({

@@ -2,7 +2,7 @@ import { execFileSync } from "node:child_process";
 import { once } from "node:events";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { MOMENTS, WITH_TMUX } from "../../src/app/demo-fleet/moments.ts";
 import { processesOf } from "../../src/app/demo-fleet/place.ts";
 import { until } from "../support/deadline.ts";
@@ -13,11 +13,18 @@ import { Running, viv } from "./support.ts";
 
 function start() {
   const tmp = newFolder();
-  const env = { TMPDIR: tmp };
-  const demo = new Running(["demo", "--no-open", "--pace", "0.1"], { env });
-  const folder = () =>
-    join(tmp, readdirSync(tmp).find((name) => name.startsWith("viv-fleet-demo-")) ?? "");
-  return { tmp, env, demo, folder };
+  const demo = new Running(["demo", "--no-open", "--pace", "0.1"], { env: { TMPDIR: tmp } });
+  const known: string[] = [];
+  onTestFinished(() => {
+    // Where the test failed, a tmux server would stay.
+    for (const pid of known.flatMap(processesOf)) process.kill(pid, "SIGKILL");
+  });
+  const folder = () => {
+    const name = readdirSync(tmp).find((one) => one.startsWith("viv-fleet-demo-")) ?? "";
+    known.push(join(tmp, name));
+    return join(tmp, name);
+  };
+  return { tmp, demo, folder };
 }
 
 /** Throws when it has ended without that. */
@@ -32,10 +39,10 @@ it("shows a chain that lands, a kill that is recovered, an execution with its re
   const expected = MOMENTS.filter((key) => hasTmux || !WITH_TMUX.includes(key));
   await until("the tour is over", () => said(demo, "seen "), 100);
   const world = folder();
-  const run = join(world, "fleet/run");
+  const run = join(world, "demo/run");
   const env = { VIV_STATE: join(world, "state") };
   const ask = (...args: string[]) =>
-    JSON.parse(viv([...args, "--run", run, "--json"], { env, cwd: join(world, "fleet") }).stdout);
+    JSON.parse(viv([...args, "--run", run, "--json"], { env, cwd: join(world, "demo") }).stdout);
 
   const ledger = readdirSync(join(run, "ledger")).filter((name) => name.endsWith(".jsonl"));
   const moments = ledger

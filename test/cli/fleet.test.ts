@@ -122,6 +122,15 @@ describe("viv up on a run", () => {
     expect(events(up)).toContainEqual(
       expect.objectContaining({ kind: "claimed", part: "worker-1", id: "t.1" }),
     );
+    const { lines } = here.json<{ lines: { event: string }[] }>(
+      ...["ledger", "show", "--rooms", "fleet"],
+    );
+    expect(new Set(lines.map(({ event }) => event))).toEqual(
+      new Set([
+        ...["up_started", "part_started", "part_ended", "config_bad"],
+        ...["config_reloaded", "up_stopped"],
+      ]),
+    );
     expect(here.say("doctor").status).toBe(0);
   });
 
@@ -208,6 +217,21 @@ describe("in the background", () => {
       status: 0,
       stdout: expect.stringContaining("no viv up"),
     });
+  });
+
+  it("runs the agents of a pit as a part", async () => {
+    const here = farm('run = "pit"\n');
+    here.say("pit", "init", "pit");
+    here.write(
+      "agents.toml",
+      '[service]\npit = "pit"\n[agents.snake-1]\nhandler = "./handle.sh"\n',
+    );
+    expect(here.say("up", "--detach", "--no-server")).toMatchObject({ status: 0 });
+    expect(here.ps().parts.map(({ name, doing }) => [name, doing])).toEqual([
+      ["reaper", expect.any(String)],
+      ["agents", "1 agent"],
+    ]);
+    expect(here.say("down").status).toBe(0);
   });
 
   it("says why it could not start", () => {

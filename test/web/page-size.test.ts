@@ -38,7 +38,7 @@ test("of the rooms in src/ the page takes types, and pure functions of base/", (
     if (!/\.tsx?$/.test(name)) continue;
     const text = readFileSync(join(folder, name), "utf8");
     for (const [, words = "", room = ""] of text.matchAll(
-      /^import (.*?) from "(?:\.\.\/)+src\/(\w+)\/[^"]*";/gms,
+      /^import ([^;]*?) from "(?:\.\.\/)+src\/(\w+)\/[^"]*";/gm,
     )) {
       if (!words.startsWith("type ") && room !== "base") bad.push(`${name}: ${room}`);
     }

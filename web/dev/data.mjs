@@ -418,7 +418,8 @@ const ledger = ({ until, limit = 200 }) => {
   const lines = Array.from({ length: Number(limit) }, (_, n) =>
     ledgerLine(n, new Date(end - (n + 1) * 2_700).toISOString()),
   );
-  return { lines: end < Date.now() - 2 * 3.6e6 ? [] : lines };
+  const isBefore = end < Date.now() - 2 * 3.6e6;
+  return { lines: isBefore ? [] : lines.reverse(), more: isBefore ? 0 : 1000, notes: [] };
 };
 
 /** With what the timeline's own view shows besides. */

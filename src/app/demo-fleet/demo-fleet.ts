@@ -52,7 +52,7 @@ export async function demoFleet({
     const world = await makeWorld(folder, program, pace, signal);
     endings.unshift(() => stopSuspects(world));
     if (world.tmux === null)
-      say(color.yellow("tmux is not installed: the warden has nobody to ask"));
+      say(color.yellow("tmux is not installed, so the warden's part is left out"));
     else await startSuspects(world);
     signal.throwIfAborted();
     const fleet = await startFleet(world, program, (message) => say(color.yellow(`  ${message}`)));
@@ -77,7 +77,7 @@ export async function demoFleet({
     if (opens) openBrowser(link);
     moments.tell(
       "up",
-      "the fleet is up: three workers, a merge queue, a newsroom, a pit, a warden and this page",
+      `the fleet is up: three workers, a merge queue, a newsroom, a pit${world.tmux === null ? "" : ", a warden"} and this page`,
       "fleet",
       "viv ps",
     );

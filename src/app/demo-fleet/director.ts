@@ -3,10 +3,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { signal as sendSignal } from "../../platform/processes/end-processes.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
+import type { TaskSpec } from "../../queue/spec.ts";
 import type { Store } from "../../queue/store.ts";
 import { type Moments, taskLink } from "./moments.ts";
 import { accuse, lookAtVerdicts } from "./suspects.ts";
 import type { World } from "./world.ts";
+
+const SHELF = { type: "build", goal: "Restock", priority: "low" as const };
 
 /** A task of the chain, of the failing proof, of the conflict, for the kill, for the person. */
 const TASKS = {
@@ -21,11 +24,16 @@ const TASKS = {
       done_when: "node round.check.mjs",
     },
   ],
+  /** So that the board has more than one story, and the graph a fan. */
+  shelves: [
+    ...["shelf.1", "shelf.2", "shelf.3", "shelf.4"].map((id) => ({ ...SHELF, id })),
+    { ...SHELF, id: "shelf.all", depends_on: ["shelf.1", "shelf.2", "shelf.3", "shelf.4"] },
+  ],
   victim: [
     { id: "shop.audit", type: "audit", goal: "Audit every price", priority: "high" as const },
   ],
   review: [{ id: "shop.name", type: "build", goal: "Rename the shop", review: true }],
-} as const;
+};
 
 const LOOK_MS = 400;
 /** After the story: at most so many more, so far apart. */
@@ -47,6 +55,7 @@ export async function direct(stage: Stage): Promise<void> {
   const looking = lookAround(stage);
   try {
     await enqueue(store, TASKS.first);
+    await enqueue(store, TASKS.shelves);
     await world.viv("board", "open", "the glass house — a shop with agents", "--agent", "desk");
     await world.viv("pit", "toss", "count the shelves", "--pit", "pit");
     await until(stage, () => moments.has("landed") && moments.has("conflict"), 30);
@@ -75,13 +84,12 @@ export async function direct(stage: Stage): Promise<void> {
   }
 }
 
-type Given = (typeof TASKS)[keyof typeof TASKS][number];
-
-async function enqueue(store: Store, tasks: readonly Given[]): Promise<void> {
+async function enqueue(
+  store: Store,
+  tasks: readonly (TaskSpec & { goal: string })[],
+): Promise<void> {
   for (const { goal, ...spec } of tasks) {
-    await store.enqueue({ ...spec, payload: { title: goal, goal } } as Parameters<
-      Store["enqueue"]
-    >[0]);
+    await store.enqueue({ ...spec, payload: { title: goal, goal } });
   }
 }
 

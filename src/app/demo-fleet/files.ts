@@ -11,16 +11,16 @@ export function worldFiles(
   put("bin/viv", `#!/bin/sh\nexec '${quote(node)}' '${quote(viv)}' "$@"\n`, true);
   for (const [name, text] of Object.entries(SHOP_FILES)) put(`shop/${name}`, text);
   put(
-    "fleet/viv.toml",
+    "demo/viv.toml",
     vivToml((n) => Math.max(50, Math.round(n * 1000 * pace)), hasTmux),
   );
-  put("fleet/stand-in.toml", scenarioText(pace));
-  put("fleet/task.md", "{{payload.goal}}\n{{note?}}\n{{evidence?}}\n");
-  put("fleet/member.sh", MEMBER, true);
-  for (const [name, , work] of MEMBERS) put(`fleet/desk/${name}.md`, `You are ${name}. ${work}\n`);
-  put("fleet/agents.toml", AGENTS);
-  put("fleet/snake.sh", snake(pace), true);
-  put("fleet/.gitignore", "run/\npit/\n.crew/\n");
+  put("demo/stand-in.toml", scenarioText(pace));
+  put("demo/task.md", "{{payload.goal}}\n{{note?}}\n{{evidence?}}\n");
+  put("demo/member.sh", MEMBER, true);
+  for (const [name, , work] of MEMBERS) put(`demo/desk/${name}.md`, `You are ${name}. ${work}\n`);
+  put("demo/agents.toml", AGENTS);
+  put("demo/snake.sh", snake(pace), true);
+  put("demo/.gitignore", "run/\npit/\n.crew/\n");
   put("agent/demo-agent.mjs", AGENT, true);
   return files;
 }

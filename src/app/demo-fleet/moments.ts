@@ -44,6 +44,7 @@ export const WITH_TMUX: readonly MomentKey[] = ["asked", "pardoned", "executed"]
 export class Moments {
   readonly #ledger: LedgerWriter;
   readonly #told = new Set<MomentKey>();
+  #count = 0;
   readonly #onMoment: (moment: Moment) => void;
 
   constructor(run: string, onMoment: (moment: Moment) => void) {
@@ -75,7 +76,7 @@ export class Moments {
       room: "demo",
       event: "moment",
       agent: "demo",
-      n: this.#told.size,
+      n: ++this.#count,
       ...moment,
     };
     this.#ledger.append(at, JSON.stringify(line), false);

@@ -27,7 +27,10 @@ export async function makeWorld(
   signal: AbortSignal,
 ): Promise<World> {
   const env = environment(folder);
-  const tmux = hasTmux() ? join(folder, "tmux") : null;
+  if (!has("git", "--version")) {
+    throw new Error("git is not installed; without it there is: viv demo --no-page");
+  }
+  const tmux = has("tmux", "-V") ? join(folder, "tmux") : null;
   for (const [name, { text, isProgram }] of worldFiles(
     { viv, node, hasTmux: tmux !== null },
     pace,
@@ -36,7 +39,7 @@ export async function makeWorld(
     mkdirSync(dirname(path), { recursive: true });
     writeFileSync(path, text, { mode: isProgram ? 0o755 : 0o644 });
   }
-  const fleet = join(folder, "fleet");
+  const fleet = join(folder, "demo");
   const shop = join(folder, "shop");
   const world: World = {
     ...{ folder, fleet, shop, tmux, env, run: join(fleet, "run") },
@@ -72,9 +75,9 @@ function environment(folder: string): Record<string, string> {
   };
 }
 
-function hasTmux(): boolean {
+function has(program: string, ...args: string[]): boolean {
   try {
-    execFileSync("tmux", ["-V"], { stdio: "ignore" });
+    execFileSync(program, args, { stdio: "ignore" });
     return true;
   } catch {
     return false;

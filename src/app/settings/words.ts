@@ -149,8 +149,6 @@ const WORDS: Readonly<Record<string, Words>> = {
   "workers.concurrency": ["concurrent tasks of each process", "1"],
   "workers.*": ["a group of workers: NAME-1, NAME-2 and so on"],
 
-  "server.enabled": ["whether viv up starts it", "true"],
-
   schedule: ["tasks at fixed times, while viv up runs"],
   "schedule.[].name": ["its name; the ids of its tasks begin with it"],
   "schedule.[].cron": [

@@ -8,7 +8,7 @@ import { exportOperation } from "./export-operation.ts";
 
 const exportCommand: Command = {
   op: exportOperation,
-  placeholders: { html: "DIR" },
+  placeholders: { html: "PATH" },
   examples: [
     ["viv export --html site", "board and report as pages, to be looked at or published"],
     ["viv export --html site --no-artifacts --no-logs", "without the words of tasks and programs"],

@@ -12,8 +12,8 @@ export const exportOperation = defineRunOperation({
   input: z.strictObject({
     html: z
       .string()
-      .check(z.describe("write pages into this folder, which an earlier export may hold")),
-    since: text(`${SINCE}, for the report (default: 12h)`),
+      .check(z.describe("write HTML there (into a folder, which an earlier export may hold)")),
+    since: text(`${SINCE} (of the report; default: 12h)`),
     all_tasks: flag(
       "a page for every task (default: the first of each column, and those of the report)",
     ),

@@ -93,7 +93,7 @@ const exportCommand: Command = {
     out: { kind: "string", placeholder: "FILE", describe: "write to this new file" },
   },
   examples: [
-    ["viv ledger export > record.jsonl", "all lines, by time"],
+    ["viv ledger export --out record.jsonl", "all lines, by time"],
     ["viv ledger export --format csv --out record.csv --since 30d", "for a spreadsheet"],
   ],
   view: (_, io) => exportView(io),

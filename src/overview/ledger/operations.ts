@@ -79,7 +79,7 @@ export const ledgerTail = defineRunStream({
   access: "read",
   input: z.strictObject({
     ...filters,
-    follow: flag("follow (until it is stopped)"),
+    follow: flag("go on until it is stopped"),
     lines: limit(`how many of the last lines (default: ${TAIL})`),
   }),
   event: tailEvent as z.ZodMiniType<TailEvent>,

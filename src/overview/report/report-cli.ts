@@ -15,8 +15,8 @@ const reportCommand: Command = {
     md: { kind: "boolean", describe: "print Markdown" },
     html: {
       kind: "string",
-      placeholder: "FILE",
-      describe: "write a page, fit for an e-mail, to this file; - is standard output",
+      placeholder: "PATH",
+      describe: "write HTML there (a page, fit for an e-mail; - is standard output)",
     },
   },
   examples: [

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 
 /** A modal dialog of the browser: it holds the focus, closes on Escape, and gives the focus back. */
 export function Dialog({
@@ -15,7 +15,8 @@ export function Dialog({
   children: ComponentChildren;
 }) {
   const ref = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // At once: the next key belongs to it.
+  useLayoutEffect(() => {
     ref.current?.showModal();
   }, []);
   return (
@@ -28,7 +29,6 @@ export function Dialog({
         // Beside it: the backdrop belongs to the dialog's element.
         if (event.target === ref.current) ref.current?.close();
       }}
-      onKeyDown={(event) => event.stopPropagation()}
     >
       {children}
     </dialog>

@@ -69,9 +69,13 @@ export function listenForKeys(): void {
   });
 }
 
+const FIELDS =
+  "textarea, select, [contenteditable], input:not([type=checkbox], [type=radio], [type=button])";
+
+/** In a field; one in a dialog that has just been closed may still have the focus. */
 function isTyping(target: EventTarget | null): boolean {
-  const element = target as HTMLElement | null;
-  return element?.closest?.("input, textarea, select, [contenteditable]") != null;
+  const field = (target as HTMLElement | null)?.closest?.(FIELDS);
+  return field != null && field.closest("dialog:not([open])") === null;
 }
 
 /** There, arrows scroll. */

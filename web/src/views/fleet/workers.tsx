@@ -100,7 +100,7 @@ function WorkerRow({ worker }: { worker: FleetWorker }) {
               {doing.more > 0 && <span class="t3"> and {doing.more} more</span>}
             </span>
             <span class="sm t2 cut">
-              <bdi>{plain(doing.thought ?? (doing.step === null ? note : doing.title))}</bdi>
+              <bdi>{plain(doing.thought ?? (doing.step === null ? "" : doing.title))}</bdi>
             </span>
           </>
         )}

@@ -22,7 +22,7 @@ export function fitted(drawing: Size, box: Size): Camera {
     room.width / Math.max(1, drawing.width),
     room.height / Math.max(1, drawing.height),
   );
-  const zoom = Math.max(READABLE, whole);
+  const zoom = Math.max(box.width < 600 ? READABLE_ON_PHONE : READABLE, whole);
   const x = Math.max(PADDING, (box.width - drawing.width * zoom) / 2);
   const isHigh = drawing.height * zoom > room.height;
   const y = isHigh ? PADDING : (box.height - drawing.height * zoom) / 2;
@@ -31,6 +31,7 @@ export function fitted(drawing: Size, box: Size): Camera {
 
 /** Smaller than this, no name can be read. */
 const READABLE = 0.42;
+const READABLE_ON_PHONE = 0.72;
 
 export function panned({ x, y, zoom }: Camera, dx: number, dy: number): Camera {
   return { x: x + dx, y: y + dy, zoom };

@@ -33,7 +33,7 @@ const ROW_GAP = 12;
 const BEND_GAP = 6;
 const COLUMN_GAP = 56;
 const SUBCOLUMN_GAP = 14;
-const GROUP_GAP = 36;
+const GROUP_GAP = 28;
 /** Edges over many layers bend at each; beyond so many bends they go straight. */
 const MOST_BENDS = 4000;
 
@@ -196,7 +196,12 @@ function deepFirst({ size, out, into }: Digraph): number[] {
 /** Groups one below the other, the largest first; small ones side by side. */
 function pack(groups: Group[]): { places: Point[]; width: number; height: number } {
   const sorted = [...groups].sort((a, b) => b.nodes.length - a.nodes.length);
-  const widest = Math.max(900, ...groups.map(({ width }) => width));
+  const area = groups.reduce(
+    (sum, { width, height }) => sum + (width + GROUP_GAP) * (height + GROUP_GAP),
+    0,
+  );
+  // About as wide as a screen, compared to its height.
+  const widest = Math.max(900, Math.sqrt(area * 1.9), ...groups.map(({ width }) => width));
   let [x, y, shelf, width] = [0, 0, 0, 0];
   for (const group of sorted) {
     if (x > 0 && x + group.width > widest) {

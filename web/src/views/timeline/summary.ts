@@ -1,5 +1,5 @@
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
-import { count, duration } from "../../parts/format.ts";
+import { count, took as tookText } from "../../parts/format.ts";
 import { lookOf } from "../overview/night-drawing.ts";
 import type { TimeWindow } from "./window.ts";
 
@@ -23,6 +23,6 @@ export function summaryOf({ lanes }: TimelineAnswer, { from, to }: TimeWindow): 
     counts.again > 0 ? `${count(counts.again)} tried again` : "",
     counts.no > 0 ? `${count(counts.no)} failed` : "",
   ];
-  const end = median === undefined ? "" : `; median ${duration(median)}`;
+  const end = median === undefined ? "" : `; median ${tookText(median)}`;
   return `${words.filter(Boolean).join(", ")}${end}`;
 }

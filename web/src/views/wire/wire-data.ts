@@ -1,15 +1,20 @@
 import { signal } from "@preact/signals";
 import { ApiError, apiPath, get } from "../../live/api.ts";
 import { connection, generation, type LedgerLine, onEvent } from "../../live/events.ts";
-import { type WireLine, wireLine } from "./wire-line.ts";
+import { historyQuery, type WireFilter, type WireLine, wireLine } from "./wire-line.ts";
 
-/** So many lines are kept; older ones are read again when scrolled to. */
-const MOST = 5_000;
+/** So many lines are kept; a filter finds older ones. */
+const MOST = 20_000;
 const PAGE = 200;
+const HOUR = 3_600_000;
+/** How far back is looked at a time: the whole record may be long, and a day is one file. Null: to its begin. */
+const REACHES: readonly (number | null)[] = [12 * HOUR, 7 * 24 * HOUR, null];
 
 interface LedgerPage {
-  lines?: LedgerLine[];
-  entries?: LedgerLine[];
+  /** The newest last. */
+  lines: LedgerLine[];
+  /** Earlier ones that were left out. */
+  more: number;
 }
 
 /**
@@ -30,6 +35,7 @@ export class WireData {
   fresh = new Set<string>();
   #count = 0;
   #isStarted = false;
+  #query: Record<string, string> = {};
 
   start(): void {
     if (this.#isStarted) return;
@@ -50,12 +56,18 @@ export class WireData {
       if (!first && this.lines.value.length === 0) void this.older();
       first = false;
     });
-    // Only once events come: a line between the history and the first event would be in neither.
-    const stop = connection.subscribe(({ state }) => {
-      if (state === "connecting") return;
-      queueMicrotask(() => stop());
-      void this.older();
-    });
+  }
+
+  /** What the server can filter: the history is read anew. */
+  setFilter(filter: WireFilter): void {
+    const query = historyQuery(filter);
+    const isSame = JSON.stringify(query) === JSON.stringify(this.#query);
+    if (isSame && this.lines.value.length > 0) return;
+    this.#query = query;
+    this.lines.value = [];
+    this.isAtEnd.value = false;
+    this.isReading.value = false;
+    void this.older();
   }
 
   hold(isHeld: boolean): void {
@@ -80,43 +92,69 @@ export class WireData {
     const added = lines.filter(({ key }) => !known.has(key));
     this.fresh = new Set(added.map(({ key }) => key));
     this.lines.value = [...added, ...this.lines.value].slice(0, MOST);
-    if (this.lines.value.length === MOST) this.isAtEnd.value = false;
   }
 
   /** The lines before the oldest that is shown. */
   async older(): Promise<void> {
-    if (this.isReading.value || this.isAtEnd.value) return;
+    if (this.isReading.value || this.isAtEnd.value || this.lines.value.length >= MOST) return;
     this.isReading.value = true;
-    const until = this.lines.value.at(-1)?.at;
+    const query = this.#query;
     try {
-      const page = await get<LedgerPage>(
-        apiPath("ledger show", { until, limit: PAGE, newest: true }),
-      );
-      const given = page.lines ?? page.entries ?? [];
-      this.#append(given);
-      if (given.length < PAGE) this.isAtEnd.value = true;
+      await eventsCome(); // a line between the history and the first event would be in neither
+      const isDone = await this.#readBefore(query);
+      if (query !== this.#query) return; // another filter was chosen meanwhile
+      if (isDone) this.isAtEnd.value = true;
       this.error.value = null;
     } catch (error) {
       if (!(error instanceof ApiError)) throw error;
       this.error.value = error;
       this.isAtEnd.value = true;
     } finally {
-      this.isReading.value = false;
+      if (query === this.#query) this.isReading.value = false;
     }
   }
 
-  #append(given: readonly LedgerLine[]): void {
+  /** True: there are none before these. */
+  async #readBefore(query: Record<string, string>): Promise<boolean> {
+    const oldest = this.lines.value.at(-1)?.at;
+    // With those of the same moment: which of them are known is seen by their text.
+    const until = oldest && new Date(Date.parse(oldest) + 1).toISOString();
+    const end = until === undefined ? Date.now() : Date.parse(until);
+    for (const reach of REACHES) {
+      const since = reach === null ? undefined : new Date(end - reach).toISOString();
+      const path = apiPath("ledger show", { ...query, until, since, limit: PAGE });
+      const { lines, more } = await get<LedgerPage>(path);
+      if (query !== this.#query) return false;
+      const isNew = this.#append(lines) > 0;
+      if (reach === null) return more === 0 || !isNew;
+      if (isNew && (more > 0 || lines.length >= PAGE / 4)) return false;
+    }
+    return true;
+  }
+
+  #append(given: readonly LedgerLine[]): number {
     const known = new Set(this.lines.value.map(({ line }) => identity(line)));
     const older = given
       .filter((line) => !known.has(identity(line)))
       .map((line) => wireLine(line, `old ${this.#count++}`));
     older.sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0));
-    this.lines.value = [...this.lines.value, ...older];
-    if (older.length === 0) this.isAtEnd.value = true;
+    if (older.length > 0) this.lines.value = [...this.lines.value, ...older];
+    return older.length;
   }
 }
 
 /** A line that comes live and once more as history is one. */
 function identity({ at, event, task, worker, token, tool, target }: LedgerLine): string {
   return JSON.stringify([at, event, task, worker, token, tool, target]);
+}
+
+/** Or cannot, for now. */
+function eventsCome(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = connection.subscribe(({ state }) => {
+      if (state === "connecting") return;
+      queueMicrotask(() => stop());
+      resolve();
+    });
+  });
 }

@@ -160,3 +160,21 @@ export function parseWords(typed: string): WireFilter {
   }
   return filter;
 }
+
+/** Ends of attempts: the wire calls them by their outcome. */
+const ENDS =
+  "done failed unproven timed_out rate_limited setup_failed abandoned released handed_in review";
+
+/** The part of a filter that `viv ledger show` knows; the rest is done here. */
+export function historyQuery({
+  room,
+  event,
+  agent,
+  task,
+  type,
+}: WireFilter): Record<string, string> {
+  const events = event.split(",").filter(Boolean);
+  const known = events.map((one) => (ENDS.split(" ").includes(one) ? "ended" : one));
+  const query = { room, event: [...new Set(known)].join(","), agent, task, type };
+  return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ""));
+}

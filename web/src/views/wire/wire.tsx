@@ -30,6 +30,7 @@ export default function Wire() {
     return { ...words, event: [words.event, ...picked].filter(Boolean).join(",") };
   }, [typed, picked.join()]);
   useEffect(() => data.start(), []);
+  useEffect(() => data.setFilter(filter), [filter]);
   const all = data.lines.value;
   const shown = useMemo(() => all.filter((line) => fits(line, filter)), [all, filter]);
   const waiting = data.waiting.value.filter((line) => fits(line, filter)).length;
@@ -183,9 +184,9 @@ function List({
             ))}
           </ul>
         )}
-        {lines.length > 0 && (
+        {(lines.length > 0 || data.isReading.value) && (
           <p class="foot t3 sm">
-            {data.isReading.value ? "reading older events" : data.isAtEnd.value ? "the begin" : ""}
+            {data.isReading.value ? "reading the record" : data.isAtEnd.value ? "the begin" : ""}
           </p>
         )}
       </div>
