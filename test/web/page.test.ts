@@ -217,4 +217,34 @@ describe.skipIf(!hasBrowser)("the page", () => {
       await context.close();
     });
   });
+
+  test("the demo's moments are a caption with a link, until it is closed", async () => {
+    await withServer({}, async (server) => {
+      const { page, context, faults } = await openPage(browser, `${server.url}/board`);
+      await page.waitForURL(`${server.url}/#/board`);
+      await page.locator(".card").first().waitFor();
+      const tell = (n: number, key: string, text: string, link: string | null) =>
+        server.tell("ledger", {
+          ...{ room: "demo", event: "moment", agent: "demo", at: new Date().toISOString() },
+          ...{ n, key, text, link, command: null },
+        });
+      tell(1, "review", "fix.204 is proven <b>and waits for you</b>", "task/fix.204");
+      const caption = page.getByRole("region", { name: "Moments of the demo" });
+      await caption.getByText("<b>and waits for you</b>").waitFor();
+      await page.locator(".card.is-pointed", { hasText: "fix.204" }).waitFor();
+      await expectAccessible(page, "the caption");
+      await caption.hover();
+      tell(2, "asked", "two agents are asked", "warden");
+      await caption.getByText("1 of 2").waitFor();
+      await caption.getByRole("button", { name: "Next moment" }).click();
+      await caption.getByText("two agents are asked").waitFor();
+      await page.locator(".nav .is-pointed", { hasText: "Warden" }).waitFor();
+      await caption.getByRole("link", { name: "Show" }).click();
+      await page.waitForURL(/#\/warden/);
+      await caption.getByRole("button", { name: "Close the captions" }).click();
+      await caption.getByRole("link").waitFor({ state: "detached" });
+      expect(faults).toEqual([]);
+      await context.close();
+    });
+  });
 });

@@ -200,7 +200,7 @@ export async function startDevServer({
         );
       return send(200, JSON.stringify(answer));
     }
-    const path = url.pathname === "/" ? "/index.html" : url.pathname;
+    const path = extname(url.pathname) === "" ? "/index.html" : url.pathname;
     try {
       if (path.includes("..")) throw new Error("outside");
       send(

@@ -4,6 +4,7 @@ import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/shell.css";
 import { connect, generation } from "./live/events.ts";
+import { followMoments } from "./live/moments.ts";
 import { followNews } from "./live/news.ts";
 import { readSession } from "./live/session.ts";
 import { App } from "./shell/app.tsx";
@@ -13,6 +14,7 @@ import { listenForPalette } from "./shell/palette.tsx";
 // Now, and whenever the connection comes back: the server may be another one by then.
 generation.subscribe(() => void readSession());
 followNews();
+followMoments();
 connect();
 listenForKeys();
 listenForPalette();

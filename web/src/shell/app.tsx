@@ -6,6 +6,7 @@ import { TaskDrawer } from "../views/task/task-drawer.tsx";
 import { Questions } from "./dialog.tsx";
 import { Help, openHelp } from "./help.tsx";
 import { useKeys } from "./keys.tsx";
+import { MomentCaption } from "./moment-caption.tsx";
 import { Palette } from "./palette.tsx";
 import { go, openTask, routeHref, view } from "./router.ts";
 import { Sidebar, Tabs } from "./sidebar.tsx";
@@ -42,6 +43,7 @@ export function App() {
       <Sidebar />
       <div class="page" inert={isInDrawer && isNarrow.value}>
         <CurrentView />
+        <MomentCaption />
       </div>
       <Tabs />
       {isInDrawer && <TaskDrawer />}

@@ -26,6 +26,15 @@ export function routeHref(view: string, params: Params = {}, id?: string): strin
 
 type Params = Record<string, string | null | undefined>;
 
+/** An address typed as a path, `/board?filter=x`, as the page has it; null: it is the page's own. */
+export function typedAddress({ pathname, search, hash }: Location): string | null {
+  const path = pathname.replace(/^\/+|\/+$/g, "");
+  if (path === "") return null;
+  return hash !== "" || path === "index.html" ? `/${hash}` : `/#/${path}${search}`;
+}
+
+const typed = typedAddress(location);
+if (typed !== null) history.replaceState(null, "", typed);
 const hash = signal(location.hash);
 addEventListener("hashchange", () => {
   hash.value = location.hash;

@@ -6,6 +6,7 @@ import { Icon, Mark } from "../parts/icons.tsx";
 import { sayLogin } from "./act.ts";
 import { openHelp } from "./help.tsx";
 import { FIND_KEY } from "./keys.tsx";
+import { pointed } from "./moment-caption.tsx";
 import { openPalette } from "./palette.tsx";
 import { openTask, routeHref, view } from "./router.ts";
 import { setTheme, THEMES, theme } from "./theme.ts";
@@ -71,7 +72,12 @@ function NavLink({ view: one }: { view: View }) {
   return (
     <>
       {one.startsGroup && <hr />}
-      <a href={routeHref(one.name)} title={one.label} aria-current={isCurrent ? "page" : undefined}>
+      <a
+        class={pointed.value.view === one.name && !isCurrent ? "is-pointed" : undefined}
+        href={routeHref(one.name)}
+        title={one.label}
+        aria-current={isCurrent ? "page" : undefined}
+      >
         <Icon name={one.icon} />
         <span>{one.label}</span>
         {one.useCount && <NavFigure use={one.useCount} />}

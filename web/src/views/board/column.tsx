@@ -3,6 +3,7 @@ import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { count } from "../../parts/format.ts";
 import { COLUMN_LABEL, type Column, Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { pointed } from "../../shell/moment-caption.tsx";
 import { openTask, taskHref } from "../../shell/router.ts";
 import type { BoardData } from "./board-data.ts";
 import { CardBody } from "./card.tsx";
@@ -130,6 +131,7 @@ function Rows({
   cards.version.value; // draws again when a card changes
   const [start = 0, end = 0] = range.split(":").map(Number);
   const open = openTask.value;
+  const shown = pointed.value.task;
   const focused = boardFocus.value;
   const pool = Math.max(1, end - start + 1);
   const inside = focused.column === column && focused.index >= start && focused.index < end;
@@ -142,11 +144,13 @@ function Rows({
       drawn.push(<div key={index % pool} class="card is-empty" style={style} />);
       continue;
     }
-    const isGone = card.column !== column;
+    const classes = ["card", `s-${card.column}`];
+    if (card.column !== column) classes.push("is-gone");
+    if (card.id === shown) classes.push("is-pointed");
     drawn.push(
       <a
         key={index % pool}
-        class={`card s-${card.column}${isGone ? " is-gone" : ""}`}
+        class={classes.join(" ")}
         style={style}
         href={taskHref(card.id)}
         data-index={index}
