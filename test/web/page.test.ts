@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startDevServer } from "../../web/dev/server.mjs";
-import { DESK, expectAccessible, hasBrowser, openPage, PHONE, startBrowser } from "./browser.ts";
+import { hasBrowser, openPage, startBrowser } from "./browser.ts";
 
 /** The page in a real browser, with made-up answers of the contract (web/dev/). */
 
@@ -245,32 +245,6 @@ describe.skipIf(!hasBrowser)("the page", () => {
       await caption.getByRole("link").waitFor({ state: "detached" });
       expect(faults).toEqual([]);
       await context.close();
-    });
-  });
-
-  test("axe-core finds nothing: desk and phone, dark and light", async () => {
-    await withServer({}, async (server) => {
-      const places = [
-        ["#/overview", DESK, ".needs li"],
-        ["#/board?task=fix.204", DESK, ".task .side-part"],
-        ["#/board", PHONE, ".card:visible"],
-        ["#/task/port.131", PHONE, ".task .side-part"],
-      ] as const;
-      for (const [place, size, ready] of places) {
-        const { page, context, faults } = await openPage(browser, `${server.url}/${place}`, {
-          size,
-        });
-        await page.locator(ready).first().waitFor();
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-        expect(wide, `${place} scrolls sideways`).toBeLessThanOrEqual(0);
-        await expectAccessible(page, `${place}, dark`);
-        if (size === DESK) {
-          await page.emulateMedia({ colorScheme: "light" });
-          await expectAccessible(page, `${place}, light`, ["color-contrast"]);
-        }
-        expect(faults).toEqual([]);
-        await context.close();
-      }
     });
   });
 });

@@ -91,8 +91,8 @@ describe.skipIf(!hasBrowser)("a served page", () => {
     await page.locator(".card").first().waitFor();
     await page.keyboard.press("/");
     await page.keyboard.type("review");
-    await page.keyboard.press("Escape");
     await page.waitForURL(/filter=review/);
+    await page.getByRole("heading", { level: 1 }).click();
     await page.locator('[data-column="review"] .card').first().waitFor();
     await page.keyboard.press("j");
     await page.keyboard.press("j");

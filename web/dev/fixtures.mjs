@@ -54,7 +54,7 @@ const FACTS = {
   working: (n) =>
     `${pick(["Edit", "Read", "Bash npm test --", "Grep"], n)} src/${pick(AREAS, n + 1)}.ts`,
   review: (n) =>
-    `+${Math.round(random(n) * 300)} −${Math.round(random(n + 1) * 120)} in ${1 + Math.floor(random(n + 2) * 6)} files`,
+    `+${Math.round(random(n) * 300)} −${Math.round(random(n + 1) * 120)} in ${2 + Math.floor(random(n + 2) * 6)} files`,
   done: () => null,
   failed: (n) =>
     pick(
@@ -66,6 +66,16 @@ const FACTS = {
       ],
       n,
     ),
+};
+
+/** Seconds in its column, in the board's order: ended ones the newest first, the others the oldest. */
+const AGES = {
+  waiting: (i, size) => 2400 + (size - i) * 290,
+  ready: (i, size) => 140 + (size - i) * 173,
+  working: (i, size) => 40 + (size - i) * 171,
+  review: (i, size) => 420 + (size - i) * 2600,
+  done: (i) => 96 + i * 118,
+  failed: (i) => 560 + i * 2900,
 };
 
 export function makeRun(n, now = Date.now()) {
@@ -85,9 +95,7 @@ export function makeRun(n, now = Date.now()) {
         type,
         column,
         state: STATE[column] ?? column,
-        since: new Date(
-          now - (column === "done" ? 96e3 + i * 118e3 : 300e3 + i * 431e3),
-        ).toISOString(),
+        since: new Date(now - AGES[column](i, size) * 1000).toISOString(),
         title,
         fact,
         worker: isWorked ? pick(WORKERS, seed + 4) : null,
@@ -283,14 +291,6 @@ function needs(run) {
       text: "wren is parked after 5 crashes: ./edit.sh: no such file",
       command: "viv crew resume wren",
       count: 1,
-      tasks: [],
-    },
-    {
-      kind: "workers",
-      subject: "",
-      text: `${run.ready.length} tasks are pending and no worker runs`,
-      command: "viv work",
-      count: run.ready.length,
       tasks: [],
     },
   ];

@@ -1,6 +1,6 @@
 import { signal } from "@preact/signals";
 import { ApiError, apiPath, get } from "../../live/api.ts";
-import { generation, type LedgerLine, onEvent } from "../../live/events.ts";
+import { connection, generation, type LedgerLine, onEvent } from "../../live/events.ts";
 import { historyQuery, type WireFilter, type WireLine, wireLine } from "./wire-line.ts";
 
 /** So many lines are kept; a filter finds older ones. */
@@ -100,6 +100,7 @@ export class WireData {
     this.isReading.value = true;
     const query = this.#query;
     try {
+      await eventsCome(); // a line between the history and the first event would be in neither
       const isDone = await this.#readBefore(query);
       if (query !== this.#query) return; // another filter was chosen meanwhile
       if (isDone) this.isAtEnd.value = true;
@@ -145,4 +146,15 @@ export class WireData {
 /** A line that comes live and once more as history is one. */
 function identity({ at, event, task, worker, token, tool, target }: LedgerLine): string {
   return JSON.stringify([at, event, task, worker, token, tool, target]);
+}
+
+/** Or cannot, for now. */
+function eventsCome(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = connection.subscribe(({ state }) => {
+      if (state === "connecting") return;
+      queueMicrotask(() => stop());
+      resolve();
+    });
+  });
 }

@@ -1,0 +1,61 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startDevServer } from "../../web/dev/server.mjs";
+import { DESK, expectAccessible, hasBrowser, openPage, PHONE, startBrowser } from "./browser.ts";
+
+/** Every view with data, on a desk and on a phone, dark and light. */
+
+let browser: Browser;
+let server: Awaited<ReturnType<typeof startDevServer>>;
+beforeAll(async () => {
+  if (!hasBrowser) return;
+  [browser, server] = await Promise.all([startBrowser(), startDevServer({})]);
+});
+afterAll(async () => {
+  await browser?.close();
+  await server?.close();
+});
+
+/** What is there once its data is. */
+const READY: Record<string, string> = {
+  overview: ".needs li",
+  board: "a.card:visible",
+  "board?task=fix.204": ".task .side-part",
+  fleet: "text=ada",
+  warden: "text=Warrants",
+  wire: ".wire-view a:visible, .wire-view [role=row]:visible, .wire-view li:visible",
+  graph: "svg:visible",
+  timeline: "main:visible",
+  money: "main table:visible, main svg:visible, main canvas:visible",
+  git: "main:visible",
+  "task/fix.204": ".task .side-part",
+};
+
+describe.skipIf(!hasBrowser)("each view", () => {
+  for (const [name, size] of [
+    ["on a desk", DESK],
+    ["on a phone", PHONE],
+  ] as const) {
+    test(`${name}: no error, nothing sideways, axe-core finds nothing, dark and light`, async () => {
+      const { page, context, faults } = await openPage(browser, server.url, { size });
+      page.on("console", (message) => {
+        // A task without a log or an artifact: the page asks for it all the same.
+        if (message.location().url.includes("/api/artifacts/")) return;
+        if (message.type() === "error") faults.push(message.text());
+      });
+      for (const [view, ready] of Object.entries(READY)) {
+        await page.goto(`${server.url}/#/${view}`);
+        await page.locator(ready).first().waitFor();
+        await page.waitForFunction(() => document.querySelector("main")?.textContent !== "");
+        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        expect.soft(wide, `${view} ${name} scrolls sideways`).toBeLessThanOrEqual(0);
+        await page.emulateMedia({ colorScheme: "dark" });
+        await expectAccessible(page, `${view} ${name}, dark`);
+        await page.emulateMedia({ colorScheme: "light" });
+        await expectAccessible(page, `${view} ${name}, light`, ["color-contrast"]);
+        expect(faults.splice(0), `${view} ${name}`).toEqual([]);
+      }
+      await context.close();
+    });
+  }
+});
