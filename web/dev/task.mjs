@@ -2,8 +2,6 @@
 
 import { random } from "./fixtures.mjs";
 
-const ago = (ms) => new Date(Date.now() - ms).toISOString();
-
 export function show(card) {
   const { id, type, state, since, worker, column } = card;
   const done = column === "review" || column === "done";
