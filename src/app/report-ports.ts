@@ -36,9 +36,11 @@ async function crew(context: Context, since: string): Promise<CrewFacts | null> 
   const { members } = await crewPs.run(context, { state: found.state });
   const start = Date.parse(since);
   const runs = found.files.lastLines(Number.MAX_SAFE_INTEGER).flatMap((line) => {
-    if (!("run" in line) || !(line.ts >= start)) return [];
-    const from = line.ts - line.seconds * 1000;
-    return [{ name: line.agent, from, to: line.ts, outcome: line.run }];
+    if (!("run" in line)) return [];
+    const to = line.ts * 1000; // the seed's lines count seconds
+    if (!(to >= start)) return [];
+    const from = to - line.seconds * 1000;
+    return [{ name: line.agent, from, to, outcome: line.run }];
   });
   return {
     runs,

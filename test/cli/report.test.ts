@@ -544,7 +544,7 @@ describe("the crew and the warden", () => {
     writeFileSync(join(crew, "status-moss.json"), JSON.stringify(status));
     const line = {
       run: "done",
-      ts: Date.now() - 1000,
+      ts: Math.floor(Date.now() / 1000) - 1,
       agent: "moss",
       seconds: 60,
       usd: null,

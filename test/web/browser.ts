@@ -1,5 +1,5 @@
-import { existsSync, readFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { existsSync } from "node:fs";
+import axeCore from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { expect } from "vitest";
 
@@ -73,8 +73,6 @@ export async function openPage(
   return { page, context, faults };
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-
 /** No violation of these rules, or of all that axe-core knows; colours are measured too. */
 export async function expectAccessible(
   page: Page,
@@ -82,7 +80,7 @@ export async function expectAccessible(
   rules?: readonly string[],
 ): Promise<void> {
   // Through the debugger, which the page's CSP does not concern.
-  await page.evaluate(axe);
+  await page.evaluate(axeCore.source);
   const found = await page.evaluate(async (only) => {
     const { axe } = globalThis as never as {
       axe: { run: (of: Document, how: object) => Promise<{ violations: Violation[] }> };

@@ -54,9 +54,9 @@ it("stacks the models of each day, also of days without costs", () => {
   ];
   const { tops, sums } = stackOf(days, ["opus", "=cmd"]);
   expect(tops).toEqual([
-    [2, 0, 3],
-    [3, 0, 3],
+    [0, 0, 0, 0, 2, 0, 3],
+    [0, 0, 0, 0, 3, 0, 3],
   ]);
-  expect(sums).toEqual([3, 0, 3]);
+  expect(sums).toEqual([0, 0, 0, 0, 3, 0, 3]);
   expect(csvOf({ days })).toContain(`2026-11-16,"'=cmd",1.0000`);
 });

@@ -192,6 +192,18 @@ describe("a schedule", () => {
     expect(host.files.read().get("nightly")).not.toHaveProperty("note");
   });
 
+  it("with another pattern has no past either", async () => {
+    at("2026-11-18T06:00:00Z");
+    await pass();
+    at("2026-11-18T06:45:00Z");
+    const moved = { ...NIGHTLY, cron: "30 6 * * *" };
+    await pass(moved);
+    expect(await ids()).toEqual([]);
+    at("2026-11-19T09:00:00Z");
+    await pass(moved);
+    expect(await ids()).toEqual(["nightly.20261119T0630Z"]);
+  });
+
   it("takes a damaged state for a new one", async () => {
     await pass();
     writeFileSync(join(store.folder, "schedules.json"), '{"nightly": {"handled": 7}, ');
@@ -218,7 +230,7 @@ it("runs all of them, looks at least every half minute, and one that fails stops
     if (now > Date.parse("2026-11-18T07:02:00Z")) stop.abort();
   };
   at("2026-11-18T06:58:45Z");
-  const told: { kind: string; name?: string; doing?: string }[] = [];
+  const told: { kind: string; name?: string; doing?: string; note?: string }[] = [];
   await runSchedules([broken, NIGHTLY], host, (one) => told.push(one), stop.signal, wait);
   expect(Math.max(...waits)).toBe(30_000);
   expect(waits[2]).toBe(15_000);
@@ -228,5 +240,10 @@ it("runs all of them, looks at least every half minute, and one that fails stops
     "broken",
     "broken",
   ]);
-  expect(told[0]).toEqual({ kind: "well", doing: "next: broken, 2026-11-18T07:00:00.000Z" });
+  const doing = "next: broken, 2026-11-18T07:00:00.000Z";
+  expect(told[0]).toEqual({ kind: "well", doing, note: "" });
+  expect(told.at(-1)).toMatchObject({ kind: "trouble" });
+  expect(told.findLast(({ kind }) => kind === "well")).toMatchObject({
+    note: "broken could not fire: there is no such file",
+  });
 });

@@ -30,12 +30,14 @@ export async function passOver(
   fires: Fires = firesOf(schedule.cron, schedule.timezone),
 ): Promise<void> {
   const { name, missed, enabled } = schedule;
+  const pattern = `${schedule.cron} ${schedule.timezone}`;
   const now = host.now();
   const state = host.files.read().get(name);
   // Its past is not missed: nobody had asked for it.
   if (state === undefined)
-    return host.files.update(name, (found) => found ?? { handled: iso(now) });
-  const handled = Date.parse(state.handled);
+    return host.files.update(name, (found) => found ?? { handled: iso(now), pattern });
+  const isOther = state.pattern !== undefined && state.pattern !== pattern;
+  const handled = isOther ? now : Date.parse(state.handled);
   const begun = state.begun === undefined ? Number.NaN : Date.parse(state.begun);
   const policy = { missed, isOff: !enabled || state.paused !== undefined };
   const known = { handled, begun: Number.isNaN(begun) ? null : begun };
@@ -44,8 +46,10 @@ export async function passOver(
     emit({ kind: "skipped", name, why: "missed while no viv up ran" });
   }
   for (const time of due.fires) await fire(schedule, time, host, emit);
-  if (due.handled === handled) return;
+  const isNoted = state.pattern === pattern;
+  if (isNoted && due.handled === handled) return;
   if (
+    isNoted &&
     due.fires.length === 0 &&
     !due.hasSkipped &&
     Math.abs(due.handled - handled) < SAVE_AFTER_MS
@@ -54,7 +58,7 @@ export async function passOver(
   }
   await host.files.update(name, (found) => ({
     ...found,
-    handled: iso(due.handled),
+    ...{ handled: iso(due.handled), pattern },
   }));
 }
 
@@ -130,16 +134,17 @@ function iso(time: number): string {
 /** Clocks jump and machines sleep: it looks at least this often. */
 const LOOK_AT_LEAST_MS = 30_000;
 const RETRY_MS = 60_000;
+const NEW = { tryAt: 0, note: "" };
 
 /** All schedules of a viv.toml, until the signal is aborted. `wait` ends early when that is aborted. */
 export async function runSchedules(
   schedules: readonly Schedule[],
   host: ScheduleHost,
-  emit: (event: ScheduleEvent | { kind: "well"; doing: string }) => void,
+  emit: (event: ScheduleEvent | { kind: "well"; doing: string; note: string }) => void,
   signal: AbortSignal,
   wait: (ms: number, signal: AbortSignal) => Promise<void>,
 ): Promise<void> {
-  const all = schedules.map((one) => ({ one, fires: firesOf(one.cron, one.timezone), tryAt: 0 }));
+  const all = schedules.map((one) => ({ one, fires: firesOf(one.cron, one.timezone), ...NEW }));
   let said = "";
   while (!signal.aborted) {
     for (const entry of all) {
@@ -147,10 +152,12 @@ export async function runSchedules(
       entry.tryAt = 0;
       try {
         await passOver(entry.one, host, emit, entry.fires);
+        entry.note = "";
       } catch (error) {
         entry.tryAt = host.now() + RETRY_MS;
         const { name } = entry.one;
-        emit({ kind: "trouble", name, message: `${name} could not fire: ${messageOf(error)}` });
+        entry.note = `${name} could not fire: ${messageOf(error)}`;
+        emit({ kind: "trouble", name, message: entry.note });
       }
     }
     const now = host.now();
@@ -159,8 +166,10 @@ export async function runSchedules(
       now,
     );
     const doing = next === null ? "no schedule is enabled" : `next: ${next.name}, ${iso(next.at)}`;
-    if (doing !== said) emit({ kind: "well", doing });
-    said = doing;
+    // Of all that fail: the others are well meanwhile.
+    const note = all.flatMap((entry) => entry.note || []).join("; ");
+    if (doing + note !== said) emit({ kind: "well", doing, note });
+    said = doing + note;
     await wait(Math.min(LOOK_AT_LEAST_MS, Math.max(1, (next?.at ?? Infinity) - now)), signal);
   }
 }

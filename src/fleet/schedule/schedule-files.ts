@@ -9,6 +9,8 @@ import { explained, readSmall } from "../../platform/files/state-files.ts";
 export interface ScheduleState {
   /** Every fire up to then is enqueued or skipped. */
   handled: string;
+  /** Of which that is said: another one begins with the present. */
+  pattern?: string;
   /** A fire that may be enqueued in part. */
   begun?: string;
   paused?: { by: string; at: string };

@@ -92,8 +92,9 @@ function dated({ from, to, ...rest }: Joined): LaneSpan {
   return { ...rest, from: at(from), to: to === null ? null : at(to) };
 }
 
-/** Steps that a person reads easily, in minutes. */
-const STEPS = [1, 2, 5, 10, 15, 30, 60, 120, 240, 720, 1440];
+/** Steps that a person reads easily, in seconds; then whole days. */
+const STEPS = [5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 43_200, 86_400];
+const DAY = 86_400;
 const MOST_BUCKETS = 72;
 
 /** Ends of attempts in equal parts of the period, on round times. */
@@ -103,9 +104,9 @@ export class Buckets {
   readonly #all: Bucket[] = [];
 
   constructor(since: number, until: number) {
-    const minutes = (until - since) / 60_000 / MOST_BUCKETS;
-    const step = STEPS.find((one) => one >= minutes) ?? Math.ceil(minutes / 1440) * 1440;
-    this.#step = step * 60_000;
+    const least = (until - since) / 1000 / MOST_BUCKETS;
+    const step = STEPS.find((one) => one >= least) ?? Math.ceil(least / DAY) * DAY;
+    this.#step = step * 1000;
     this.#first = Math.floor(since / this.#step) * this.#step;
     for (let at = this.#first; at <= until; at += this.#step) {
       const none = { proven: 0, done: 0, failed: 0, other: 0 };

@@ -9,6 +9,7 @@ import { reportPort } from "../report/report-port.ts";
 import { runIndexPort } from "./index-port.ts";
 import { Buckets, Lanes } from "./lanes.ts";
 import { Slices } from "./slices.ts";
+import type { Span } from "./spans.ts";
 
 const nullable = z.nullable(z.string());
 const span = z.object({
@@ -53,13 +54,18 @@ export const timeline = defineRunOperation({
     await index.settled();
     const start = Date.parse(since);
     const lanes = new Lanes(start, now);
-    const buckets = new Buckets(start, now);
     const slices = new Slices();
+    const ended: Span[] = [];
+    // A run of a minute is divided into seconds, whatever the period.
+    let first = now;
     for (const one of index.facts.spans.since(start, now)) {
       lanes.add(one);
-      if (one.to === null || one.to >= start) buckets.add(one);
+      first = Math.min(first, one.from);
+      if (one.to !== null && one.to >= start) ended.push(one);
       await slices.rest();
     }
+    const buckets = new Buckets(Math.max(start, first), now);
+    for (const one of ended) buckets.add(one);
     const workers = lanes.list().map((lane) => ({ ...lane, kind: "worker" as const }));
     return {
       since,

@@ -49,9 +49,10 @@ export function Filters({ data }: { data: BoardData }) {
           value={typed}
           onInput={(event) => setTyped(event.currentTarget.value)}
           onKeyDown={(event) => {
-            if (event.key !== "Escape") return;
-            if (typed === "") field.current?.blur();
-            else set("");
+            // Both leave the field, and the keys of the board count again.
+            if (event.key !== "Escape" && event.key !== "Enter") return;
+            change(typed);
+            field.current?.blur();
             event.stopPropagation();
           }}
         />

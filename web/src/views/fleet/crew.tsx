@@ -144,6 +144,7 @@ function NextTick({ member: { state, next_tick, since } }: { member: CrewMember 
     () =>
       computed(() => {
         if (state === "running") return `runs ${duration(now.value - Date.parse(since))}`;
+        if (state === "checking" || state === "queued") return "due";
         if (next_tick === null) return "none";
         const left = Date.parse(next_tick) - now.value;
         return left <= 0 ? "due" : duration(left);

@@ -179,7 +179,8 @@ function Node({
       class={`node s-${column ?? "none"} ${look}`}
       data-node={id}
       role="button"
-      tabIndex={isActive ? 0 : -1}
+      // In SVG, an attribute's letters count.
+      tabindex={isActive ? 0 : -1}
       aria-label={`${name}, ${state}${title === "" ? "" : `: ${plain(title)}`}`}
       aria-pressed={look.startsWith("on")}
       transform={`translate(${x} ${y})`}

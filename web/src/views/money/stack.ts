@@ -9,11 +9,14 @@ export interface Stack {
 }
 
 const DAY_S = 86_400;
+/** A week is shown even if the run is of today. */
+const LEAST_DAYS = 7;
 
 export function stackOf(days: Money["days"], models: readonly string[]): Stack {
   const given = new Map(days.map((day) => [Date.parse(`${day.key}T00:00:00Z`) / 1000, day]));
   const times = [...given.keys()].filter((time) => !Number.isNaN(time));
-  const [first = 0, last = 0] = [Math.min(...times), Math.max(...times)];
+  const last = Math.max(...times);
+  const first = Math.min(...times, last - (LEAST_DAYS - 1) * DAY_S);
   const all: number[] = [];
   for (let day = first; day <= last && all.length < 400; day += DAY_S) all.push(day);
   let below = all.map(() => 0);

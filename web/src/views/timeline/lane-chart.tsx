@@ -48,6 +48,13 @@ function Chart({
   const bottom = closed.length === 0 ? end : closedY(closed.length - 1) + 14;
   const isDays = shown.to - shown.from > 26 * 3_600_000;
   const nowX = xOf(frame, frame.now);
+  // Agents that have no lane here: their marks stand on top.
+  const strangers = timeline.kills.filter(
+    ({ name, at }) =>
+      lanes.every((lane) => lane.name !== name) &&
+      Date.parse(at) >= shown.from &&
+      Date.parse(at) <= shown.to,
+  );
   const label = `Attempts of ${count(lanes.length)} workers and crew members from ${moment(shown.from)} to ${moment(shown.to)}; List shows them as a table.`;
   return (
     <svg width={width} height={bottom + 26} role="group" aria-label={label}>
@@ -94,6 +101,13 @@ function Chart({
           </g>
         );
       })}
+      {strangers.map(({ name, at, why, warrant }) => (
+        <g key={warrant} transform={`translate(${xOf(frame, Date.parse(at))} 10)`}>
+          <circle class="kill-bg" r="8" />
+          <path class="kill" d="M-3.2-3.2l6.4 6.4M3.2-3.2l-6.4 6.4" />
+          <title>{`${name} killed at ${clock(at)}: ${plain(why)}`}</title>
+        </g>
+      ))}
       {shown.isLive && <line class="now" x1={nowX} x2={nowX} y1="2" y2={bottom + 4} />}
     </svg>
   );
@@ -225,7 +239,7 @@ function Bar({
   );
   if (task === "" || many > 1) return <g>{bar}</g>;
   return (
-    <a href={taskHref(task)} tabIndex={-1} aria-label={title}>
+    <a href={taskHref(task)} tabindex={-1} aria-label={title}>
       {bar}
     </a>
   );

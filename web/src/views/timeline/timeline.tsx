@@ -161,7 +161,7 @@ function firstOf({ since, lanes, until }: TimelineAnswer): number {
   const begins = lanes.flatMap(({ spans }) => (spans[0] ? [Date.parse(spans[0].from)] : []));
   const first = Math.max(Date.parse(since), Math.min(...begins, Date.parse(until)));
   const end = Date.parse(until);
-  const least = Math.min(first, end - 5 * 60_000);
+  const least = Math.min(first, end - 90_000);
   return least - (end - least) * 0.02;
 }
 

@@ -143,13 +143,15 @@ function Ring({ dance, limit }: { dance: DanceView; limit: number }) {
   return (
     <svg class="ring" width="72" height="72" viewBox="0 0 72 72" role="img" aria-label={label}>
       <circle class="face" cx="36" cy="36" r={R} />
-      <circle
-        class="arc"
-        cx="36"
-        cy="36"
-        r={R}
-        stroke-dasharray={`${(share * ROUND).toFixed(1)} ${ROUND.toFixed(1)}`}
-      />
+      {share > 0 && (
+        <circle
+          class="arc"
+          cx="36"
+          cy="36"
+          r={R}
+          stroke-dasharray={`${(share * ROUND).toFixed(1)} ${ROUND.toFixed(1)}`}
+        />
+      )}
       <text x="36" y="41" text-anchor="middle">
         {text}
       </text>
@@ -162,7 +164,7 @@ function Attempts({ dance, timeouts }: { dance: DanceView; timeouts: readonly nu
   const { attempt, next_timeout } = dance;
   const share = (limit: number) => {
     const left = Date.parse(next_timeout ?? "") - now.value;
-    return Number.isNaN(left) ? 1 : Math.min(1, Math.max(0, 1 - left / limit));
+    return Number.isNaN(left) ? 0 : Math.min(1, Math.max(0, 1 - left / limit));
   };
   return (
     <ol class="asks" aria-label={`Question ${attempt} of ${timeouts.length}`}>

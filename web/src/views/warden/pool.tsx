@@ -22,7 +22,7 @@ export function Pool({ pool, receipts }: { pool: PoolStatus; receipts: Receipts 
         <ul class="kennel" aria-label={`${active} of ${size} dogs are at work`}>
           {kennel.map((dog, at) => (
             <li key={dog?.dog ?? at} class={dog ? "s-review" : ""} title={dog && plain(dog.target)}>
-              {dog ? dog.dog.replace(/^dog-/, "").slice(-4) : ""}
+              {at + 1}
             </li>
           ))}
         </ul>

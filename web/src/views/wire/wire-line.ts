@@ -84,16 +84,19 @@ export function wireLine(line: LedgerLine, key: string): WireLine {
   };
 }
 
+/** Events whose attempt is worth a word. */
+const NUMBERED = ["claimed", "asked", "watched"];
+
 /** What else it says, in one line. */
 function detailOf(line: LedgerLine): string {
   const { event } = line;
   if (event === "step") {
     const step = [text(line.tool), text(line.target)].filter(Boolean).join(" ");
-    return step || text(line.text);
+    return step || text(line.text) || text(line.model);
   }
   if (event === "usage") return usageOf(line);
   const words = [
-    typeof line.attempt === "number" && event === "claimed" ? `attempt ${line.attempt}` : "",
+    typeof line.attempt === "number" && NUMBERED.includes(event) ? `attempt ${line.attempt}` : "",
     line.proof === "passed" ? "proven" : "",
     text(line.note) || text(line.text) || text(line.why) || text(line.reason),
     text(line.target) && event === "landed" ? `into ${text(line.target)}` : "",
