@@ -3,7 +3,6 @@ import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { resolve } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import { getRequestListener } from "@hono/node-server";
 import { messageOf, VivError } from "../base/errors.ts";
 import { followLedgers } from "../ledger/follow.ts";
@@ -48,8 +47,6 @@ export async function startServer({
     const needs = "it needs tls_cert and tls_key in [server], or insecure = true";
     throw new VivError("USAGE", `${bind} is not only for this machine; ${needs}.`);
   }
-  // A heap of 100,000 tasks would grow to twice its size before it is cleaned, and stay so.
-  setFlagsFromString("--heap-growing-percent=30");
   const tls = settings.tls && readTls(settings.tls, served.config?.folder ?? ".");
   const run = new KeptRun(host, served, warn);
   const stopping = new AbortController();
