@@ -126,7 +126,8 @@ const READERS: Partial<Record<PartKind, Reader>> = {
 /** Of a clock: what it does next, and what went wrong. */
 function told(news: PartNews, event: PartEvent): PartNews {
   const { kind, doing } = event;
-  const note = kind === "trouble" ? text(event.message) : kind === "well" ? text(event.note) : news.note;
+  const note =
+    kind === "trouble" ? text(event.message) : kind === "well" ? text(event.note) : news.note;
   return { ...news, note, base: typeof doing === "string" ? doing : news.base };
 }
 
