@@ -9,7 +9,7 @@ import {
   runPlacePort,
   serve as served,
 } from "../operation/operation.ts";
-import { type ServerSettings, serverSection } from "./config.ts";
+import { DEFAULT_PORT, type ServerSettings, serverSection } from "./config.ts";
 import { secretsIn } from "./secrets.ts";
 import { readServer, removeServer, writeServer } from "./server-file.ts";
 import { serverPort } from "./server-host.ts";
@@ -84,13 +84,7 @@ function noted(warn: (sentence: string) => void, act: () => void): void {
 }
 
 function settingsOf(config: Context["here"]["config"]): ServerSettings {
-  const none: ServerSettings = {
-    port: 4747,
-    bind: "127.0.0.1",
-    insecure: false,
-    hosts: [],
-    origins: [],
-  };
+  const none = { port: DEFAULT_PORT, bind: "127.0.0.1", insecure: false, hosts: [], origins: [] };
   return config?.section(serverSection) ?? none;
 }
 

@@ -6,6 +6,7 @@ import { resolve } from "node:path";
 import { getRequestListener } from "@hono/node-server";
 import { messageOf, VivError } from "../base/errors.ts";
 import { followLedgers } from "../ledger/follow.ts";
+import { keepSealed } from "../ledger/keep-sealed.ts";
 import type { Store } from "../queue/store.ts";
 import { isLoopback, type ServerSettings } from "./config.ts";
 import { EventHub, type FollowLedgers } from "./event-hub.ts";
@@ -52,8 +53,10 @@ export async function startServer({
   const stopping = new AbortController();
   const now = host.machine.clock.now;
   let port = settings.port;
+  let sealer: ReturnType<typeof keepSealed> | undefined;
   try {
-    await run.store();
+    const { ledgerFolder } = await run.store();
+    sealer = keepSealed(ledgerFolder, { now, warn });
     const request = { signal: stopping.signal, input: NO_INPUT };
     const read = {
       store: () => run.store(),
@@ -94,10 +97,12 @@ export async function startServer({
         stopping.abort();
         hub.close();
         await close();
+        await sealer?.stop();
         await run.close();
       },
     };
   } catch (error) {
+    await sealer?.stop();
     await run.close().catch(() => {}); // the error that came first counts
     throw error;
   }
