@@ -1,8 +1,7 @@
 import { spawn } from "node:child_process";
-import { closeSync, existsSync, realpathSync } from "node:fs";
+import { constants, existsSync, readSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Machine, ProcessIdentity } from "../base/clock.ts";
-import { parseRecord } from "../base/json.ts";
 import type { Config } from "../base/section.ts";
 import { chooseFromSurroundings } from "../crew/choose.ts";
 import { crewSection } from "../crew/config.ts";
@@ -18,14 +17,13 @@ import { type Program, programPort } from "../fleet/up-ports.ts";
 import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
 import type { Context, RunPlace } from "../operation/operation.ts";
-import { mkdirSync, openSync, removeSync } from "../platform/files/beneath.ts";
+import { mkdirSync, openSync, removeSync, renameSync } from "../platform/files/beneath.ts";
 import { readTrusted } from "../platform/files/owned.ts";
-import { readSmall } from "../platform/files/state-files.ts";
 import { localChildren, timers } from "../platform/processes/children.ts";
 import { localMachine } from "../platform/processes/machine.ts";
-import { treeOf } from "../platform/processes/process-tree.ts";
 import { runSection } from "../queue/config-run.ts";
 import type { Store } from "../queue/store.ts";
+import { readServer } from "../server/server-file.ts";
 import { routesSection } from "../work/config-route.ts";
 import { configWatchPort, WORK_SITE } from "../work/host.ts";
 import { findConfigFile, readConfigFile } from "./find-run.ts";
@@ -51,6 +49,7 @@ export async function fleetHost(
     children: localChildren(machine),
     files: fleetFilesIn(store.folder),
     run: store.folder,
+    hasRun: () => existsSync(join(store.folder, "claimed")),
     facts: (read) =>
       factsOf({ ...context, here: { ...here, cwd, config: read } }, store.folder, read),
     startClock: (kind, now, onEvent) =>
@@ -152,15 +151,7 @@ export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Pr
         /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(text.split(/^\s*\[/m)[0] ?? "") ?? [];
       return file === undefined || named === undefined ? null : resolve(dirname(file), named);
     },
-    addressIn: (run) => {
-      const found = parseRecord(readSmall(join(run, ".viv/server.json"), MAX_BYTES));
-      const address = found?.address ?? found?.url;
-      const { host, boot } = machine.self();
-      const pid = Number(found?.pid);
-      const started = typeof found?.started === "string" ? found.started : startOf(pid);
-      const isThere = machine.vitality({ host, boot, pid, started }) === "alive";
-      return typeof address === "string" && isThere ? address : null;
-    },
+    addressIn: (run) => readServer(run, machine)?.address ?? null,
     detach: (logPath, args) => detach(logPath, args, definedIn(env), cwd, program),
   };
 }
@@ -179,9 +170,7 @@ export function schedulePorts(): SchedulePort {
   };
 }
 
-function startOf(pid: number): string {
-  return treeOf(pid, "").started;
-}
+const { O_RDWR, O_CREAT, O_EXCL } = constants;
 
 /** In a session of its own: it outlives the terminal. Its events are in its own log. */
 function detach(
@@ -192,15 +181,20 @@ function detach(
   { node, viv }: Program,
 ): DetachedStart {
   mkdirSync(dirname(logPath), { recursive: true, mode: 0o700 });
-  removeSync(logPath); // what an earlier start has left; a link is not followed
-  const log = openSync(logPath, "wx", 0o600);
+  // Its own file, whichever of several starts has the name at last; a link is not followed.
+  const temporary = `${logPath}.${process.pid}`;
+  removeSync(temporary);
+  const log = openSync(temporary, O_RDWR | O_CREAT | O_EXCL, 0o600);
+  renameSync(temporary, logPath);
   const child = spawn(node, [viv, ...args], {
     ...{ cwd, env, detached: true, stdio: ["ignore", "ignore", log] },
   });
-  closeSync(log);
   const ended = new Promise<{ status: number | null; stderr: string }>((resolve) => {
-    const finish = (status: number | null, more = "") =>
-      resolve({ status, stderr: (readSmall(logPath, MAX_BYTES) ?? "") + more });
+    const finish = (status: number | null, more = "") => {
+      const bytes = Buffer.alloc(MAX_BYTES);
+      const written = bytes.toString("utf8", 0, readSync(log, bytes, 0, MAX_BYTES, 0));
+      resolve({ status, stderr: written + more });
+    };
     child.once("error", (error) => finish(null, error.message));
     child.once("exit", (status) => finish(status));
   });

@@ -19,6 +19,8 @@ export interface FleetHost {
   cwd: string;
   /** The run's folder. */
   run: string;
+  /** Whether it is there. */
+  hasRun(): boolean;
   /** What this viv.toml declares; undefined: there is none. */
   facts(config: Config | undefined): Promise<FleetFacts>;
   /** A clock of this process, which reports as a program does. */

@@ -29,6 +29,8 @@ class Fleet {
   }[] = [];
   last: FleetState | null = null;
   isTaken = false;
+  isOurs = true;
+  hasRun = true;
   ended: number[] = [];
   edit: (read: ConfigRead) => void = () => {};
   isOver = false;
@@ -38,7 +40,7 @@ class Fleet {
     ...{ viv: ["node", "viv"], env: {}, cwd: "/", run: "/r" },
     files: {
       folder: "/r/.viv/up/fleet",
-      take: async () => (this.isTaken ? null : () => true),
+      take: async () => (this.isTaken ? null : () => this.isOurs),
       read: () => this.last,
       write: (state) => {
         this.last = structuredClone(state);
@@ -57,6 +59,7 @@ class Fleet {
           signal.addEventListener("abort", () => resolve());
         });
       }),
+    hasRun: () => this.hasRun,
     watchConfig: (act) => {
       this.edit = act;
       return () => {};
@@ -201,6 +204,14 @@ describe("a fleet", () => {
     await fleet.fake.pass(2_100);
     expect(fleet.child("server").command.argv.at(-1)).toBe("--port=0");
     expect(fleet.part("server")?.restarts).toBe(0);
+    // Pages that are open find it again.
+    fleet.child("server").says({ kind: "up", address: "http://127.0.0.1:40123" });
+    fleet.child("server").end({ signal: "SIGKILL" });
+    await fleet.fake.pass(1_100);
+    expect(fleet.child("server").command.argv.at(-1)).toBe("--port=40123");
+    fleet.child("server").fail("UNSUPPORTED", "port 40123 is taken, perhaps by another", 5);
+    await fleet.fake.pass(2_100);
+    expect(fleet.child("server").command.argv.at(-1)).toBe("--port=0");
   });
 
   it("starts a merge queue of its own when the last worker is parked, and ends it with an edit that helps", async () => {
@@ -292,9 +303,13 @@ describe("a stop", () => {
     const fleet = new Fleet();
     const { stop, over } = await fleet.start({ server: "" });
     fleet.child("worker-1").says({ kind: "claimed", id: "t.1", type: "x" });
+    fleet.child("worker-2").says(READY);
     void stop();
     await settled();
     expect(fleet.events.at(-1)).toEqual({ kind: "draining", working: ["worker-1"] });
+    await fleet.fake.pass(100);
+    const doing = [fleet.part("worker-1")?.doing, fleet.part("worker-2")?.doing];
+    expect(doing).toEqual(["t.1 (x)", ""]); // which `viv down` waits for
     expect(fleet.child("worker-1").asked).toBe(1);
     expect(fleet.child("server").asked).toBe(0);
     fleet.child("worker-2").end({});
@@ -321,6 +336,62 @@ describe("a stop", () => {
     two?.end({});
     await over;
   });
+
+  it("at the second request does not wait for a server that hangs", async () => {
+    const fleet = new Fleet();
+    const { stop, stopNow } = await fleet.start({ server: "", hasRoutes: false });
+    void stop();
+    await settled();
+    void stopNow();
+    await settled();
+    expect(fleet.child("server").asked).toBe(2);
+  });
+
+  it("that comes while it ends what was left starts nothing", async () => {
+    const fleet = new Fleet();
+    await fleet.start({ server: "" });
+    await fleet.fake.pass(100);
+    const started = fleet.fake.children.length;
+    fleet.events.length = 0;
+    let isEnded = () => {};
+    fleet.host.endProcess = () => new Promise((resolve) => (isEnded = () => resolve(true)));
+    const { stop, over } = await fleet.start({ server: "" });
+    void stop();
+    await settled();
+    isEnded();
+    await over;
+    expect(fleet.fake.children).toHaveLength(started);
+    expect(fleet.last).toMatchObject({ state: "stopped" });
+  });
+
+  it("by itself, when the run is gone: it is not made anew", async () => {
+    const fleet = new Fleet();
+    const { over } = await fleet.start();
+    fleet.isOurs = fleet.hasRun = false;
+    fleet.host.files.take = async () => {
+      throw new Error("it would make the folder");
+    };
+    await fleet.fake.pass(5_100);
+    expect(fleet.events.at(-2)).toMatchObject({
+      kind: "trouble",
+      message: expect.stringContaining("is gone"),
+    });
+    for (const child of fleet.fake.children) child.end({});
+    await expect(over).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+  });
+});
+
+it("goes on when its surroundings cannot be read at the moment at which a part is parked", async () => {
+  const fleet = new Fleet();
+  await fleet.start();
+  fleet.host.facts = async () => {
+    throw new Error("the crew's file is gone");
+  };
+  fleet.child("worker-1").fail("USAGE", "no such flag", 2);
+  await settled();
+  await fleet.fake.pass(100);
+  expect(fleet.events).toContainEqual({ kind: "trouble", message: "the crew's file is gone" });
+  expect(fleet.states()).toMatchObject({ "worker-2": "starting" });
 });
 
 describe("a second start", () => {

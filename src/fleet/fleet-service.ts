@@ -32,7 +32,9 @@ export function fleetService(
   let since = now();
   let note = "";
   let isTaken = false;
+  let isAsked = false;
   let isHasty = false;
+  let isGone = false;
   let stopping: Promise<void> | undefined;
   let cancelWrite: (() => void) | undefined;
   let resolveStopped = () => {};
@@ -43,6 +45,7 @@ export function fleetService(
   const writeNow = () => {
     cancelWrite?.();
     cancelWrite = undefined;
+    if (isGone) return;
     try {
       files.write({
         ...{ ...machine.self(), state, since, run: host.run, note },
@@ -50,8 +53,7 @@ export function fleetService(
         parts: wantedOrder().map((part) => part.state()),
       });
     } catch (error) {
-      // The parts go on; only the file is late.
-      emit({ kind: "trouble", message: messageOf(error) });
+      report(error); // the parts go on; only the file is late
     }
   };
   const write = () => {
@@ -68,6 +70,8 @@ export function fleetService(
     return [...declared, ...[...parts.values()].filter((part) => !declared.includes(part))];
   };
 
+  const report = (error: unknown) => emit({ kind: "trouble", message: messageOf(error) });
+
   const plan = async () => {
     const facts = await host.facts(current);
     const isUseless = (name: string) => parts.get(name)?.state().state === "parked";
@@ -78,13 +82,14 @@ export function fleetService(
     const part = fleetPart(spec, host, () => current, emit, write);
     parts.set(spec.name, part);
     part.start();
-    void part.over.then(async (how) => {
+    const onOver = async (how: Awaited<FleetPart["over"]>) => {
       if (how === "stopped" && parts.get(spec.name) === part) parts.delete(spec.name);
       if (stopping !== undefined) return;
       // A merge queue may be needed now that a worker is parked.
       if (how === "parked") await plan();
       reconcile();
-    });
+    };
+    part.over.then(onOver).catch(report);
   };
 
   const reconcile = () => {
@@ -123,9 +128,7 @@ export function fleetService(
   /** One after the other: the last content counts. */
   let taken = Promise.resolve();
   const onConfig = (read: ConfigRead) => {
-    taken = taken
-      .then(() => takeConfig(read))
-      .catch((error: unknown) => emit({ kind: "trouble", message: messageOf(error) }));
+    taken = taken.then(() => takeConfig(read)).catch(report);
   };
 
   const each = (act: (part: FleetPart) => Promise<unknown>, isLast: boolean) =>
@@ -137,12 +140,12 @@ export function fleetService(
     );
     emit({ kind: "draining", working: working.map(({ spec }) => spec.name) });
     await each((part) => part.stop(), false);
-    await each((part) => part.stop(), true);
+    await each((part) => (isHasty ? part.stopNow() : part.stop()), true);
     resolveStopped();
   };
   const stop = async () => {
-    if (!isTaken) return resolveStopped();
-    stopping ??= stopAll();
+    isAsked = true;
+    if (isTaken) stopping ??= stopAll();
     await stopping;
   };
 
@@ -151,6 +154,11 @@ export function fleetService(
     let cancel = () => {};
     const look = async () => {
       if (!isStillOurs()) {
+        if (!host.hasRun()) {
+          isGone = true;
+          emit({ kind: "trouble", message: `the run ${host.run} is gone; viv up stops.` });
+          return void stop();
+        }
         const again = await files.take().catch(() => null);
         if (again === null) {
           emit({ kind: "trouble", message: "another viv up has taken this run; this one stops." });
@@ -165,6 +173,19 @@ export function fleetService(
     return () => cancel();
   };
 
+  const begins = () => {
+    const names = wanted.map(({ name }) => name);
+    emit({ kind: "up", pid: machine.self().pid, run: host.run, parts: names });
+    const empty = nothingToDo(wanted, current);
+    if (empty !== null) emit({ kind: "empty", message: empty });
+    reconcile();
+    void Promise.all([...parts.values()].map((part) => part.settled)).then(() => {
+      if (stopping !== undefined) return;
+      become("working");
+      emit({ kind: "ready", parts: parts.size, address: addressOf(parts.get("server")) });
+    });
+  };
+
   return {
     /** Until it is stopped. Rejects with WORKER_TAKEN when another `viv up` has the run. */
     run: async () => {
@@ -173,24 +194,12 @@ export function fleetService(
       await clearLeftovers(files.read(), host, emit);
       isTaken = true;
       writeNow();
+      if (isAsked) void stop(); // while it looked after what was left
       const unwatchLock = watchLock(isOurs);
       const unwatch = host.watchConfig(onConfig);
       try {
         await plan();
-        emit({
-          ...UP,
-          pid: machine.self().pid,
-          run: host.run,
-          parts: wanted.map(({ name }) => name),
-        });
-        const empty = nothingToDo(wanted, current);
-        if (empty !== null) emit({ kind: "empty", message: empty });
-        reconcile();
-        void Promise.all([...parts.values()].map((part) => part.settled)).then(() => {
-          if (stopping !== undefined) return;
-          become("working");
-          emit({ kind: "ready", parts: parts.size, address: addressOf(parts.get("server")) });
-        });
+        if (stopping === undefined) begins();
         await stopped;
       } finally {
         unwatch();
@@ -198,6 +207,7 @@ export function fleetService(
       }
       become("stopped");
       emit({ kind: "down" });
+      if (isGone) throw new VivError("RUN_NOT_FOUND", `the run ${host.run} is gone.`);
     },
     /** All parts finish the work that they have begun. */
     stop,
@@ -207,13 +217,13 @@ export function fleetService(
       if (!isHasty) {
         isHasty = true;
         await each((part) => part.stopNow(), false);
+        await each((part) => part.stopNow(), true);
       }
       await stopping;
     },
   };
 }
 
-const UP = { kind: "up" } as const;
 const OTHER_RUN = "run counts from the next start of viv up on";
 
 function addressOf(server: FleetPart | undefined): string | null {

@@ -29,7 +29,8 @@ export function fleetPart(
   let isStopping = false;
   /** It has worked as configured, so a refusal may pass: a file it needs is being changed. */
   let wasReady = false;
-  let isPortTaken = false;
+  /** Once its own was taken: 0, then the one it got, so that open pages find it after a restart. */
+  let port: number | null = null;
   /** For its name; reported once. */
   let isWaiting = false;
   let state: PartState = {
@@ -49,16 +50,21 @@ export function fleetPart(
     onChange();
   };
 
+  /** Of a part that stops: what it still has to do. */
+  const doingNow = () =>
+    isStopping && news.atHand.size === 0 && kind !== "merge" ? "" : doingOf(news);
+
   const onEvent = (event: PartEvent) => {
     news = afterEvent(news, kind, event);
     wasReady = true;
+    if (port === 0) port = Number(/:(\d+)$/.exec(news.base)?.[1] ?? 0);
     if (isWaiting) {
       isWaiting = false;
       emit({ kind: "begun", part: name, pid: state.process?.pid ?? null });
     }
     change({
       state: isStopping ? "stopping" : heardState(news),
-      doing: doingOf(news),
+      doing: doingNow(),
       note: news.note,
     });
     // How a clock stands is in its line of `viv ps`.
@@ -68,7 +74,7 @@ export function fleetPart(
   const startChild = (): Child => {
     news = NO_NEWS;
     if (args === null) return host.startClock(kind, config, onEvent);
-    const own = isPortTaken ? (spec.otherwise ?? args) : args;
+    const own = port === null ? args : [...args, `--port=${port}`];
     return host.children.start({
       argv: [...host.viv, ...own],
       cwd: host.cwd,
@@ -84,9 +90,8 @@ export function fleetPart(
   const judge = (end: ChildEnd): Death => {
     if (args === null) return "failed";
     const { code = "", message } = lastError(end);
-    const hasOther = spec.otherwise !== undefined && !isPortTaken;
-    if (hasOther && PORT_TAKEN.test(message)) {
-      isPortTaken = true;
+    if (spec.isPortFree && PORT_TAKEN.test(message)) {
+      port = 0;
       return "taken";
     }
     if (TAKEN.includes(code)) return "taken";
@@ -146,8 +151,9 @@ export function fleetPart(
     },
     /** Lets it finish what it has begun. */
     stop: () => {
-      if (!isStopping && process.isThere()) change({ state: "stopping" });
+      const isFirst = !isStopping;
       isStopping = true;
+      if (isFirst && process.isThere()) change({ state: "stopping", doing: doingNow() });
       return process.stop();
     },
     /** It gives that back. */

@@ -20,8 +20,8 @@ export interface PartSpec {
   kind: PartKind;
   /** The arguments of `viv`; null: a clock of the supervisor. */
   args: readonly string[] | null;
-  /** The same where its port is taken by another program: any free one is as good. */
-  otherwise?: readonly string[];
+  /** Where its port is taken by another program, any free one is as good. */
+  isPortFree?: true;
   /** It is started again when this changes, or its arguments. */
   settings: string;
 }
@@ -77,7 +77,7 @@ export function partsOf(
 }
 
 function serverOf(spec: PartSpec, hasPort: boolean): PartSpec {
-  return hasPort ? spec : { ...spec, otherwise: [...(spec.args ?? []), "--port=0"] };
+  return hasPort ? spec : { ...spec, isPortFree: true };
 }
 
 /** A pit has its agents.toml for that. */

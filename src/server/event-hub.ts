@@ -3,7 +3,7 @@ import { setImmediate as turn } from "node:timers/promises";
 import { messageOf } from "../base/errors.ts";
 import type { FollowOptions, LedgersNews } from "../ledger/follow.ts";
 import { wordOf } from "../queue/states.ts";
-import type { Change, Store } from "../queue/store.ts";
+import type { Change, Counts, Store } from "../queue/store.ts";
 import { type EventFilter, wantsLine, wantsMove } from "./event-filter.ts";
 import { EventStream } from "./event-stream.ts";
 import { LiveCounts } from "./live-counts.ts";
@@ -72,9 +72,8 @@ export class EventHub {
     filter: EventFilter,
     from: string | undefined,
   ): Promise<void> {
-    const { store, follow, counts } = await this.#attach();
-    const first = await counts.read();
-    if (response.destroyed) return;
+    const { store, follow, first } = await this.#counted();
+    if (response.destroyed) return this.#detachUnused();
     const stream = new EventStream(response, headers, filter, this.#around.unreadBytes);
     // From here on it gets what comes after this position.
     const to = this.#position;
@@ -94,8 +93,21 @@ export class EventHub {
     stream.goLive();
   }
 
+  /** While it counts, the last other stream may end, or the run be replaced. */
+  async #counted(): Promise<Attached & { first: Counts }> {
+    for (;;) {
+      const attached = await this.#attach();
+      const first = await attached.counts.read();
+      if (this.#attached === attached) return { ...attached, first };
+    }
+  }
+
   #leave(stream: EventStream): void {
     this.#streams.delete(stream);
+    this.#detachUnused();
+  }
+
+  #detachUnused(): void {
     if (this.#streams.size === 0) this.#detach();
   }
 
@@ -110,7 +122,6 @@ export class EventHub {
 
   async #attachTo(store: Store): Promise<Attached> {
     const follow = await this.#around.followIn(store);
-    const isAnother = this.#attached !== null;
     this.#release();
     const ledgers = follow({ from: "end" });
     const stop = new AbortController();
@@ -121,7 +132,8 @@ export class EventHub {
     this.#attached = attached;
     this.#position = ledgers.position();
     void this.#watch(attached);
-    if (isAnother) this.#broadcast("reset", {}, () => true);
+    // Those that are there already had another run, or one that could not be watched for a while.
+    this.#broadcast("reset", {}, () => true);
     return attached;
   }
 

@@ -26,7 +26,7 @@ const CODES = {
   503: "UNAVAILABLE",
 } as const;
 
-/** By the exit status of the command line. The run is the server's own, so it is no path that is wrong. */
+/** By the exit status of the command line. */
 const BY_EXIT: Readonly<Record<number, number>> = { 2: 400, 3: 404, 4: 409, 5: 503, 130: 503 };
 
 export interface ErrorAnswer {
@@ -44,14 +44,15 @@ export function errorAnswer(thrown: unknown, onBug: (error: unknown) => void): E
   const error = translate(thrown, "answering a request");
   if (isVivError(error)) {
     const { code, message, details } = error;
-    return { status: statusOf(code), body: { error: { ...details, code, message } } };
+    return { status: statusOf(code, details), body: { error: { ...details, code, message } } };
   }
   onBug(error);
   const message = `this is a bug in viv, please report it: ${messageOf(error)}`;
   return { status: 500, body: { error: { code: "BUG", message } } };
 }
 
-export function statusOf(code: ErrorCode): number {
-  if (code === "RUN_NOT_FOUND") return 503;
+/** The server's own run, which its error names by its path, may come back; a crew or a board is not there. */
+function statusOf(code: ErrorCode, details: Readonly<Record<string, unknown>>): number {
+  if (code === "RUN_NOT_FOUND" && "path" in details) return 503;
   return BY_EXIT[EXIT_STATUS[code]] ?? 500;
 }

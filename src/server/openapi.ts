@@ -13,8 +13,9 @@ import type { Exposed, ServerHost } from "./server-host.ts";
  */
 export async function openApi(host: Pick<ServerHost, "operations" | "version">): Promise<object> {
   const paths: Record<string, object> = { ...OWN_PATHS };
+  const schemas: Schemas = { Error: ERROR };
   for (const exposed of host.operations) {
-    paths[`/api${pathOf(exposed.name)}`] = pathItem(exposed, await exposed.load());
+    paths[`/api${pathOf(exposed.name)}`] = pathItem(exposed, await exposed.load(), schemas);
   }
   return {
     openapi: "3.1.0",
@@ -28,7 +29,7 @@ export async function openApi(host: Pick<ServerHost, "operations" | "version">):
     paths,
     components: {
       securitySchemes: { token: { type: "http", scheme: "bearer" } },
-      schemas: { Error: ERROR },
+      schemas,
     },
   };
 }
@@ -38,11 +39,14 @@ export function canRead({ access, changes }: Operation): boolean {
   return changes !== undefined || access === "read";
 }
 
-function pathItem({ name, summary, group }: Exposed, { op }: Command): object {
+function pathItem({ name, summary, group }: Exposed, { op }: Command, schemas: Schemas): object {
   const id = name.replaceAll(" ", "_");
   const about = { summary, description: op.summary, tags: [GROUPS[group]] };
-  const schema = withoutDialect(inputSchema(op));
-  const responses = { 200: answerOf(op), default: { description: "an error", content: json(REF) } };
+  const schema = embedded(inputSchema(op), `${id}_input`, schemas);
+  const responses = {
+    200: answerOf(op, id, schemas),
+    default: { description: "an error", content: json(REF) },
+  };
   const post = {
     ...{ ...about, operationId: `post_${id}`, security: [{ token: [] }], responses },
     requestBody: { content: json(schema) },
@@ -59,14 +63,17 @@ function pathItem({ name, summary, group }: Exposed, { op }: Command): object {
   return { get: { ...about, operationId: `get_${id}`, parameters, responses }, post };
 }
 
-function answerOf(op: Operation): object {
-  const schemaOf = (type: Operation["output"]) =>
-    withoutDialect(toJSONSchema(type, { io: "output", unrepresentable: "any" }));
-  if (!isStream(op)) return { description: "its answer", content: json(schemaOf(op.output)) };
+function answerOf(op: Operation, id: string, schemas: Schemas): object {
+  const schemaOf = (type: Operation["output"], part: string) => {
+    const schema = toJSONSchema(type, { io: "output", unrepresentable: "any" });
+    return embedded(schema, `${id}_${part}`, schemas);
+  };
+  const output = schemaOf(op.output, "output");
+  if (!isStream(op)) return { description: "its answer", content: json(output) };
   const schema = {
     anyOf: [
-      schemaOf(op.event),
-      { type: "object", properties: { output: schemaOf(op.output) }, required: ["output"] },
+      schemaOf(op.event, "event"),
+      { type: "object", properties: { output }, required: ["output"] },
       REF,
     ],
   };
@@ -80,8 +87,18 @@ function json(schema: object): object {
   return { "application/json": { schema } };
 }
 
-function withoutDialect({ $schema: _, ...schema }: Record<string, unknown>): object {
-  return schema;
+type Schemas = Record<string, object>;
+
+/** As a part of the document: what it defines for itself (a tree) is named there, by its own name. */
+function embedded(schema: object, name: string, schemas: Schemas): object {
+  const text = JSON.stringify(schema).replaceAll('"#/$defs/', `"#/components/schemas/${name}_`);
+  const {
+    $schema: _,
+    $defs = {},
+    ...own
+  } = JSON.parse(text) as { $schema?: string; $defs?: Schemas };
+  for (const [key, one] of Object.entries($defs)) schemas[`${name}_${key}`] = one;
+  return own;
 }
 
 const REF = { $ref: "#/components/schemas/Error" };

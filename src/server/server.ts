@@ -3,11 +3,11 @@ import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { resolve } from "node:path";
-import { setFlagsFromString } from "node:v8";
 import { getRequestListener } from "@hono/node-server";
 import { errno } from "../base/errno.ts";
 import { messageOf, VivError } from "../base/errors.ts";
 import { followLedgers } from "../ledger/follow.ts";
+import { keepSealed } from "../ledger/keep-sealed.ts";
 import type { Store } from "../queue/store.ts";
 import { isLoopback, type ServerSettings } from "./config.ts";
 import { EventHub, type FollowLedgers } from "./event-hub.ts";
@@ -49,15 +49,15 @@ export async function startServer({
     const needs = "it needs tls_cert and tls_key in [server], or insecure = true";
     throw new VivError("USAGE", `${bind} is not only for this machine; ${needs}.`);
   }
-  // A heap of 100,000 tasks would grow to twice its size before it is cleaned, and stay so.
-  setFlagsFromString("--heap-growing-percent=30");
   const tls = settings.tls && readTls(settings.tls, served.config?.folder ?? ".");
   const run = new KeptRun(host, served, warn);
   const stopping = new AbortController();
   const now = host.machine.clock.now;
   let port = settings.port;
+  let sealer: ReturnType<typeof keepSealed> | undefined;
   try {
-    await run.store();
+    const { ledgerFolder } = await run.store();
+    sealer = keepSealed(ledgerFolder, { now, warn });
     const request = { signal: stopping.signal, input: NO_INPUT };
     const read = {
       store: () => run.store(),
@@ -98,10 +98,12 @@ export async function startServer({
         stopping.abort();
         hub.close();
         await close();
+        await sealer?.stop();
         await run.close();
       },
     };
   } catch (error) {
+    await sealer?.stop();
     await run.close().catch(() => {}); // the error that came first counts
     throw error;
   }

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { expect, it } from "vitest";
@@ -14,6 +14,11 @@ it("viv serve says where it is, is found by viv token, refuses a second one, and
   expect(viv(["init", "run"], around).status).toBe(0);
   const missing = viv(["token", "--link"], around);
   expect(missing).toMatchObject({ status: 3, stderr: expect.stringContaining("viv serve") });
+  const day = join(folder, "run/ledger/2020-01-01");
+  writeFileSync(
+    `${day}.jsonl`,
+    '{"at":"2020-01-01T00:00:00.000Z","event":"enqueued","task":"t"}\n',
+  );
   const server = new Running(["serve", "--port", "0", "--json", "--until-stdin-closes"], around);
   await server.says('"kind":"up"');
   const { address, pid } = JSON.parse(server.stdout) as { address: string; pid: number };
@@ -50,6 +55,7 @@ it("viv serve says where it is, is found by viv token, refuses a second one, and
       .map((line) => JSON.parse(line).kind),
   ).toEqual(["up", "stopping", "finished"]);
   expect(existsSync(file)).toBe(false);
+  expect(existsSync(`${day}.seal`)).toBe(true);
   expect(viv(["serve", "--bind", "0.0.0.0"], around)).toMatchObject({
     status: 2,
     stderr: expect.stringContaining("tls_cert"),

@@ -26,6 +26,7 @@ describe("the operations", () => {
     const served = await serveRun();
     const { paths, openapi } = await served.json<Api>("/openapi.json");
     expect(openapi).toBe("3.1.0");
+    expect(await danglingRefs(served)).toEqual([]);
     for (const { name } of CATALOG.commands) {
       const path = `/api/${name.replaceAll(" ", "/")}`;
       if (Object.hasOwn(NOT_OVER_HTTP, name)) {
@@ -97,6 +98,10 @@ describe("the operations", () => {
       "merge",
     ]) {
       expect((await served.ask(`/api/${path}`)).status, path).toBe(200);
+    }
+    // 503 would mean that it comes by itself.
+    for (const path of ["crew/ps", "board/ls"]) {
+      expect((await served.ask(`/api/${path}`)).status, path).toBe(404);
     }
   });
 
@@ -350,3 +355,15 @@ it("counts for Prometheus what the ledger and the run say, and goes on from ther
   expect(await scrape()).toContain('viv_attempts_total{outcome="failed"} 1');
   expect(await scrape()).toContain('viv_attempts_total{outcome="done"} 2');
 });
+
+/** The references of the document that name nothing in it. */
+async function danglingRefs(served: Served): Promise<string[]> {
+  const text = await (await served.ask("/openapi.json")).text();
+  const refs = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].map(([, path = ""]) => path);
+  expect(refs.length).toBeGreaterThan(0);
+  return [...new Set(refs)].filter((path) => {
+    let at: unknown = JSON.parse(text);
+    for (const key of path.split("/")) at = (at as Record<string, unknown> | undefined)?.[key];
+    return at === undefined;
+  });
+}

@@ -101,6 +101,37 @@ describe("/events", () => {
     for (const one of [events, other]) await one.next(isLine("enqueued", "new"));
   });
 
+  it("misses nothing when the only other stream ends while this one begins", async () => {
+    const counting: (() => void)[] = [];
+    const served = await serveRun(
+      {},
+      {
+        open: async ({ path }) => {
+          const store = await openRun(path);
+          const counts = store.counts.bind(store);
+          store.counts = async () => {
+            if (counting.length < 2) await new Promise<void>((resolve) => counting.push(resolve));
+            return counts();
+          };
+          return store;
+        },
+      },
+    );
+    const opening = [Events.open(served), Events.open(served)];
+    await until("both count", () => counting.length === 2);
+    counting[0]?.();
+    const first = await Promise.race(opening);
+    first.close();
+    await until("it is gone", async () =>
+      (await (await served.ask("/metrics")).text()).includes("viv_event_streams 0"),
+    );
+    counting[1]?.();
+    const [events] = (await Promise.all(opening)).filter((one) => one !== first);
+    if (events === undefined) throw new Error("there is no other");
+    await served.post("/api/enqueue", { type: "t", id: "a" });
+    await events.next(isLine("enqueued", "a"));
+  });
+
   it("filters by room, event, task, agent and type", async () => {
     const served = await serveRun();
     const open = (query: string) => Events.open(served, `/events?${query}`);

@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startDevServer } from "../../web/dev/server.mjs";
-import { hasBrowser, openPage, startBrowser } from "./browser.ts";
+import { expectAccessible, hasBrowser, openPage, startBrowser } from "./browser.ts";
 
 /** The page in a real browser, with made-up answers of the contract (web/dev/). */
 

@@ -56,6 +56,6 @@ describe.skipIf(!hasBrowser)("each view", () => {
         expect(faults.splice(0), `${view} ${name}`).toEqual([]);
       }
       await context.close();
-    });
+    }, 120_000);
   }
 });

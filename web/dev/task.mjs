@@ -2,11 +2,11 @@
 
 import { random } from "./fixtures.mjs";
 
-const ago = (ms) => new Date(Date.now() - ms).toISOString();
-
 export function show(card) {
   const { id, type, state, since, worker, column } = card;
   const done = column === "review" || column === "done";
+  const end = done ? Date.parse(since) : Date.now();
+  const ago = (ms) => new Date(end - ms).toISOString();
   const history = [
     {
       ...{

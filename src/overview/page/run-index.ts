@@ -164,6 +164,7 @@ export class RunIndex {
   async #list(): Promise<void> {
     const slices = new Slices();
     const listing = ++this.#listing;
+    const fresh: Entry[] = [];
     for await (const { id, state, since, worker, cancelled } of this.#store.list({
       unopened: true,
     })) {
@@ -171,10 +172,16 @@ export class RunIndex {
       // Its file is in two states: it is where `show` finds it.
       if (entry.seenIn === listing) this.#suspects.add(id);
       entry.seenIn = listing;
-      const place = { column: columnOf(state), since: Date.parse(since), worker };
-      this.table.place(entry, { ...place, isCancelled: cancelled === true });
+      const column = columnOf(state);
+      const place = { column, since: Date.parse(since), worker, isCancelled: cancelled === true };
+      if (listing > 1 || entry.column !== null) this.table.place(entry, place);
+      else {
+        this.table.placeNew(entry, place);
+        fresh.push(entry);
+      }
       await slices.rest();
     }
+    this.table.views.fill(fresh);
     for (const entry of this.table.entries.values()) {
       // Moved on while the folders were listed, or gone.
       if (entry.column !== null && entry.seenIn < listing) this.#suspects.add(entry.id);

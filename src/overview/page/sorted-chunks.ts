@@ -33,6 +33,17 @@ export class SortedChunks<T> {
     this.#chunks.splice(at + 1, 0, chunk.splice(isLast ? MOST : MOST / 2));
   }
 
+  /** Many at once, into an empty list: a sort is a fraction of as many insertions. */
+  fill(items: T[]): void {
+    if (this.#size > 0) {
+      for (const item of items) this.add(item);
+      return;
+    }
+    items.sort(this.#compare);
+    for (let at = 0; at < items.length; at += MOST) this.#chunks.push(items.slice(at, at + MOST));
+    this.#size = items.length;
+  }
+
   /** By its keys, which must be those with which it was added. False: it is not there. */
   remove(item: T): boolean {
     const at = this.#chunkFor(item);

@@ -32,6 +32,16 @@ export class TaskTable {
     return entry;
   }
 
+  /** A new one, which `views.fill` puts into its list: for many that far cheaper than one by one. */
+  placeNew(entry: Entry, { column, since, worker, isCancelled }: Place): void {
+    entry.column = column;
+    entry.since = since;
+    entry.holder = column === "working" ? this.#interned(worker ?? null) : null;
+    entry.isCancelled = isCancelled;
+    count(this.holders, entry.holder, 1);
+    if (column !== null) count(this.types, entry.type, 1);
+  }
+
   place(entry: Entry, { column, since, worker, isCancelled }: Place): void {
     const holder = column === "working" ? this.#interned(worker ?? null) : null;
     const isSame = entry.column === column && entry.since === since && entry.holder === holder;

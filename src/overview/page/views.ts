@@ -64,6 +64,19 @@ export class Views {
     for (const view of this.#filtered.values()) if (view.matches(entry)) view.add(entry);
   }
 
+  /** Entries that stand nowhere yet. One that was moved meanwhile has its place. */
+  fill(entries: readonly Entry[]): void {
+    if (this.#filtered.size > 0) {
+      for (const entry of entries) this.move(entry, () => {});
+      return;
+    }
+    for (const column of COLUMNS) {
+      const here = entries.filter((entry) => entry.column === column && entry.views === 0);
+      for (const entry of here) entry.views |= this.all.bit;
+      this.all.columns[column].fill(here);
+    }
+  }
+
   /** After a change of its other facts. */
   check(entry: Entry): void {
     for (const view of this.#filtered.values()) view.check(entry);

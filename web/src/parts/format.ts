@@ -19,7 +19,8 @@ export function duration(ms: number, short = false): string {
 
 /** How long something took: also short times matter there. */
 export function took(ms: number): string {
-  if (ms < 1000) return `${Math.round(ms)} ms`;
+  // Clocks that are set back make negative ones.
+  if (ms < 1000) return `${Math.max(0, Math.round(ms))} ms`;
   return ms < 10_000 ? `${(ms / 1000).toFixed(1)}s` : duration(ms);
 }
 
