@@ -98,3 +98,11 @@ it("on another interface everything needs the token, and the cookie is secure", 
   expect(cookie).toMatch(/^__Host-viv-\d+=.*; Secure$/);
   expect((await ask("/api/ls", { cookie: cookie.split(";")[0] ?? "" })).status).toBe(200);
 });
+
+it("takes the next free port where nobody chose one", async () => {
+  const { server: first } = await serveRun();
+  const { server: second, ask } = await serveRun({ port: first.port, isDefaultPort: true });
+  expect(second.port).toBeGreaterThan(first.port);
+  expect(second.port).toBeLessThan(first.port + 20);
+  expect((await ask("/healthz")).status).toBe(200);
+});
