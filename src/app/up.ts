@@ -117,9 +117,17 @@ async function modeFor(context: Context, given: Given): Promise<Mode> {
     throw new VivError("USAGE", message);
   }
   const crew = await chooseFromSurroundings(context);
-  if (crew === null) return { of: "agents" }; // which refuses, and lists the choices
+  if (crew === null) throw new VivError("INVALID", nothingToRun(context.here.config?.file));
   if (!given.drain) return { of: "crew", crew };
   throw new VivError("USAGE", "--drain is for the agents of a pit; a crew never drains.");
+}
+
+function nothingToRun(file: string | undefined): string {
+  const first =
+    file === undefined
+      ? "there is no viv.toml here; make one with: viv init --template fleet"
+      : `${file} names no run; write run = ".viv/fleet" into it, and make it with: viv init`;
+  return `${first}\nwithout a run: agents of a pit are in agents.toml, or -c FILE; a crew: viv crew up crew.org (or WB_CREW_DEF, or [crew] in viv.toml)`;
 }
 
 /** Null where no run is meant. */

@@ -52,8 +52,7 @@ async function serviceFor(
 ) {
   const { here } = context;
   const host = await context.use(upPort);
-  const hint = path === undefined ? CREW_HINT : "";
-  const config = await readAgents(path ?? "agents.toml", here, host, hint);
+  const config = await readAgents(path ?? "agents.toml", here, host);
   assertPit(config, here, host);
   if (drain && !config.agents.some(({ worker }) => worker)) {
     const message = `no agent in ${config.file} works on food, so that --drain would end at once.`;
@@ -67,9 +66,7 @@ async function serviceFor(
   return upService(config, around, host, emit);
 }
 
-const CREW_HINT = "; for a crew: viv crew up crew.org (or WB_CREW_DEF, or [crew] in viv.toml)";
-
-function readAgents(path: string, here: Here, host: UpHost, hint = ""): Promise<AgentsConfig> {
+function readAgents(path: string, here: Here, host: UpHost): Promise<AgentsConfig> {
   const home = here.env.HOME;
   const isAtHome = home !== undefined && path.startsWith("~/");
   const file = isAtHome ? join(home, path.slice(2)) : resolve(here.cwd, path);
@@ -79,7 +76,7 @@ function readAgents(path: string, here: Here, host: UpHost, hint = ""): Promise<
   } catch (cause) {
     const isMissing = (cause as NodeJS.ErrnoException).code === "ENOENT";
     const message = isMissing
-      ? `there is no ${file}; write it, or name it with: -c FILE${hint}`
+      ? `there is no ${file}; write it, or name it with: -c FILE`
       : `cannot read ${file}: ${messageOf(cause)}`;
     throw new VivError("INVALID", message, {}, { cause });
   }

@@ -6,6 +6,8 @@ import type { Section } from "../base/section.ts";
 export interface ServerSettings {
   /** 0: any free one. */
   port: number;
+  /** Nobody chose the port: if it is taken, the next free one will do. */
+  isDefaultPort?: boolean;
   bind: string;
   /** Other interfaces than loopback without TLS: someone on the way can read the token. */
   insecure: boolean;
@@ -21,7 +23,7 @@ const HOST = /^[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i;
 
 export const serverSection = ((top): ServerSettings => {
   const table = top.section("server");
-  const port = table.whole("port", 65_535, 0) ?? DEFAULT_PORT;
+  const chosen = table.whole("port", 65_535, 0);
   const address = 'an address of this machine, like "127.0.0.1" or "0.0.0.0"';
   const bind = table.text("bind", address, (text) => isIP(text) !== 0) ?? "127.0.0.1";
   const insecure = table.flag("insecure") ?? false;
@@ -35,7 +37,8 @@ export const serverSection = ((top): ServerSettings => {
     const needs = "needs tls_cert and tls_key, or insecure = true";
     table.note(["bind"], `bind ${bind} is not only for this machine, and ${needs}`);
   }
-  return { port, bind, insecure, tls, hosts, origins };
+  const port = chosen ?? DEFAULT_PORT;
+  return { port, isDefaultPort: chosen === undefined, bind, insecure, tls, hosts, origins };
 }) satisfies Section<unknown>;
 
 function readTls(table: ConfigTable): ServerSettings["tls"] {

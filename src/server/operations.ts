@@ -25,7 +25,9 @@ const port = z.optional(
   z
     .int()
     .check(z.gte(0), z.lte(65_535))
-    .check(z.describe("port; 0: any free one (default: [server], else 4747)")),
+    .check(
+      z.describe("port; 0: any free one (default: [server], else the first free one from 4747)"),
+    ),
 );
 
 export const serve = defineStream({
@@ -84,12 +86,20 @@ function noted(warn: (sentence: string) => void, act: () => void): void {
 }
 
 function settingsOf(config: Context["here"]["config"]): ServerSettings {
-  const none = { port: DEFAULT_PORT, bind: "127.0.0.1", insecure: false, hosts: [], origins: [] };
+  const none: ServerSettings = {
+    port: DEFAULT_PORT,
+    isDefaultPort: true,
+    bind: "127.0.0.1",
+    insecure: false,
+    hosts: [],
+    origins: [],
+  };
   return config?.section(serverSection) ?? none;
 }
 
 function givenOf({ port, bind }: { port?: number; bind?: string }): Partial<ServerSettings> {
-  return { ...(port !== undefined && { port }), ...(bind !== undefined && { bind }) };
+  const chosen = port === undefined ? {} : { port, isDefaultPort: false };
+  return { ...chosen, ...(bind !== undefined && { bind }) };
 }
 
 export const token = defineOperation({

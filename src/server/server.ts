@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { resolve } from "node:path";
 import { getRequestListener } from "@hono/node-server";
+import { errno } from "../base/errno.ts";
 import { messageOf, VivError } from "../base/errors.ts";
 import { followLedgers } from "../ledger/follow.ts";
 import { keepSealed } from "../ledger/keep-sealed.ts";
@@ -132,9 +133,26 @@ function limited(server: Server, limits: Limits): Server {
   return server;
 }
 
-function listen(server: Server, { port, bind }: ServerSettings): Promise<number> {
+/** So many fleets on one machine find a port without being told one. */
+const DEFAULT_PORTS = 20;
+
+/** Of default ports the first that is free: a restarted server finds the one that it had. */
+async function listen(server: Server, settings: ServerSettings): Promise<number> {
+  const { port, bind } = settings;
+  const last = settings.isDefaultPort ? port + DEFAULT_PORTS - 1 : port;
+  for (let one = port; one < last; one++) {
+    try {
+      return await listenOn(server, one, bind);
+    } catch (error) {
+      if (errno((error as Error).cause) !== "EADDRINUSE") throw error;
+    }
+  }
+  return listenOn(server, last, bind);
+}
+
+function listenOn(server: Server, port: number, bind: string): Promise<number> {
   return new Promise((resolve, reject) => {
-    server.once("error", (error: NodeJS.ErrnoException) => {
+    const onError = (error: NodeJS.ErrnoException) => {
       const message: Partial<Record<string, string>> = {
         EADDRINUSE: `port ${port} is taken, perhaps by another viv serve; choose another with --port, or 0 for any free one.`,
         EACCES: `port ${port} may not be used by you; choose one above 1023 with --port.`,
@@ -143,8 +161,12 @@ function listen(server: Server, { port, bind }: ServerSettings): Promise<number>
       const text =
         message[error.code ?? ""] ?? `the server cannot listen on ${bind}: ${error.message}`;
       reject(new VivError("UNSUPPORTED", text, { port, bind }, { cause: error }));
+    };
+    server.once("error", onError);
+    server.listen(port, bind, () => {
+      server.off("error", onError);
+      resolve((server.address() as AddressInfo).port);
     });
-    server.listen(port, bind, () => resolve((server.address() as AddressInfo).port));
   });
 }
 

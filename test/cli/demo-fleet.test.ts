@@ -72,6 +72,9 @@ it("shows a chain that lands, a kill that is recovered, an execution with its re
   const outcomes = ask("show", "shop.audit").history.map((one: { outcome: string }) => one.outcome);
   expect(outcomes.filter((one: string) => one !== "released")).toEqual(["abandoned", "done"]);
   expect(ask("show", "shop.name")).toMatchObject({ state: "review" });
+  const log = (id: string) => viv(["logs", id, "--run", run], { env }).stdout;
+  expect(log("shop.plan")).toContain("check.sh prices.mjs");
+  expect(log("shop.audit")).toContain("What a cart costs");
   expect(ask("costs").total.usd).toBeGreaterThan(0.2);
   expect(ask("doctor")).toMatchObject({ healthy: true });
   const shop = execFileSync("git", ["-C", join(world, "shop"), "ls-tree", "--name-only", "main"], {

@@ -56,12 +56,19 @@ const repository = () => {
 const init = (...args: string[]) => viv(["init", "--template", ...args], { cwd: folder, env });
 const paste = (printed: string) => {
   const next = [...printed.matchAll(/^ {2}(.*)$/gm)].map(([, line]) => line).join("\n");
-  return spawnSync("bash", ["-euc", next], { cwd: folder, env, encoding: "utf8", timeout: 60_000 });
+  // Whatever fails, nothing is left running.
+  const end = next.includes("--detach") ? "trap 'viv down --now >/dev/null 2>&1 || :' EXIT\n" : "";
+  return spawnSync("bash", ["-euc", end + next], {
+    cwd: folder,
+    env,
+    encoding: "utf8",
+    timeout: 60_000,
+  });
 };
 const read = (path: string) => readFileSync(join(folder, path), "utf8");
 
 test.each<[string, RegExp]>([
-  ["fleet", /done {2}t\.1/],
+  ["fleet", /^landed {2}t\.1/m],
   ["chain", /notes\.check {2}done/],
   ["pit", /0 food · 1 done/],
   ["newsroom", /PUBLISHED/],
@@ -118,7 +125,7 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"ok","sessi
     expect(read("viv.toml")).toMatch(/^engine = "claude" .*installed too: codex$/m);
     expect(read("viv.toml")).toMatch(/^done_when = "npm test" .*found in package\.json$/m);
     const said = paste(stdout);
-    expect(said.stdout + said.stderr).toMatch(/done {2}t\.1/);
+    expect(said.stdout + said.stderr).toMatch(/^landed {2}t\.1/m);
     expect(readFileSync(join(bin, "asked"), "utf8")).toContain("one paragraph");
   });
 

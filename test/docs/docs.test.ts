@@ -173,6 +173,26 @@ describe("the guides", () => {
   });
 });
 
+it("README.md: the first task, as pasted, is proven and lands", () => {
+  const [, after = ""] = readme.split("<!-- first task: test/docs runs this -->");
+  const [block = ""] = blocks(after, "sh");
+  const script = block.replace('"$PWD/dist/viv.cjs"', JSON.stringify(join(dist, "viv.cjs")));
+  expect(script).not.toBe(block);
+  // Whatever fails, nothing is left running; as after the block, that is no error.
+  const end = "trap 'viv down --now >/dev/null 2>&1 || true' EXIT";
+  const folder = newFolder();
+  const env = { ...process.env, VIV_RUN: "", TMPDIR: folder, VIV_STATE: newFolder() };
+  const output = execFileSync("bash", ["-euc", `${end}\n${script}`], {
+    ...{ encoding: "utf8", timeout: 120_000, env },
+  });
+  expect(output).toMatch(/up +runs in the background, pid \d+, http:\/\/127\.0\.0\.1:\d+$/m);
+  expect(output).toContain("enqueued 1 (1 pending, 0 waiting)");
+  expect(output).toContain("NOTES.md  +1  -0");
+  expect(output).toMatch(/^landed {2}t\.1 {2}in viv\/fleet/m);
+  expect(output).toContain("1 done, 1 proven");
+  expect(output).toMatch(/^stopped \(pid \d+ is gone\)$/m);
+});
+
 it("README.md fits on a few screens", () => {
   expect(readme.split(/\s+/).length).toBeLessThan(1_200);
 });

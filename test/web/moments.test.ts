@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { momentOf } from "../../web/src/live/moments.ts";
-import { BEGIN, follow, type Play, STAY_MS, step } from "../../web/src/shell/moment-play.ts";
+import { follow, type Play, STAY_MS, startOf, step } from "../../web/src/shell/moment-play.ts";
 
 /** What the demo points at, as the page reads and shows it. */
 
@@ -16,7 +16,7 @@ test("a moment is read from its line of the ledger; a link leads only to a view"
 
 test("moments that come at once are shown one after the other, each long enough", () => {
   const shown: [number, number][] = [];
-  let play: Play = BEGIN;
+  let play: Play = { index: 0, since: 0, isFollowing: true };
   let now = 0;
   const run = (count: number) => {
     for (;;) {
@@ -29,11 +29,14 @@ test("moments that come at once are shown one after the other, each long enough"
   };
   run(1);
   run(4);
-  expect(shown).toEqual([0, 1, 2, 3].map((index) => [index, index * STAY_MS]));
+  expect(shown).toEqual([1, 2, 3].map((index) => [index, index * STAY_MS]));
 });
 
-test("a page that is opened late begins with the newest", () => {
-  expect(follow(BEGIN, 9, 0).play.index).toBe(8);
+test("a page begins with what it has not shown yet, or with the end of a tour that is over", () => {
+  const all = ["up", "claimed", "proven"].map((key, i) => ({ n: i + 1, key }));
+  expect(startOf(all, 0)).toBe(0);
+  expect(startOf(all, 2)).toBe(1);
+  expect(startOf([...all, { n: 4, key: "seen" }], 0)).toBe(3);
 });
 
 test("after a step back it stays, until the newest is reached by hand", () => {

@@ -117,7 +117,7 @@ async function killWorker(stage: Stage, task: string): Promise<void> {
   if (!isStillThere) return;
   moments.tell(
     "killed",
-    `kill -9 of ${worker.name} (pid ${pid}), in the middle of ${task}`,
+    `${worker.name} (pid ${pid}) got a kill -9, in the middle of ${task}`,
     "fleet",
     "viv ps",
   );

@@ -44,6 +44,7 @@ run = "run"
 
 [handlers.plan]
 ${engine}
+env = ["SHOP"]
 done_when = 'grep -q "^1\\. " "$VIV_ARTIFACT_PATH"'
 
 [handlers.build] # a worktree and a branch for each task; done when its proof passes there
@@ -54,6 +55,7 @@ done_when = "sh check.sh"
 
 [handlers.audit]
 ${engine}
+env = ["SHOP"]
 done_when = 'grep -q "^# Audit" "$VIV_ARTIFACT_PATH"'
 
 [workers]

@@ -48,7 +48,7 @@ const PLAYS: readonly Play[] = [
     steps: [
       {
         think: "Read what is there before planning.",
-        run: 'ls "$VIV_DEMO/shop"',
+        run: 'ls "$SHOP"',
         after: 0.2,
         usd: 0.011,
       },
@@ -181,7 +181,7 @@ const PLAYS: readonly Play[] = [
     steps: [
       {
         think: "All prices, one by one.",
-        run: 'cat "$VIV_DEMO/shop/prices.mjs"',
+        run: 'cat "$SHOP/prices.mjs"',
         after: 0.5,
         usd: 0.03,
       },

@@ -71,6 +71,7 @@ function environment(folder: string): Record<string, string> {
     PATH: `${join(folder, "bin")}:${process.env.PATH ?? ""}`,
     VIV_STATE: join(folder, "state"),
     VIV_DEMO: folder,
+    SHOP: join(folder, "shop"), // for agents without a worktree
     ...{ GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" },
   };
 }

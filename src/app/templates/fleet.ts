@@ -67,11 +67,12 @@ echo "- $VIV_TASK_ID: $(field goal)" >>NOTES.md
   ],
   ignore: [".viv"],
   next: [
+    "viv up --detach",
     "viv enqueue --jsonl viv/tasks.jsonl",
-    "viv work --concurrency 3 --drain",
-    "viv ls",
-    "viv report",
+    "viv watch --until-idle",
     "viv diff t.1",
     "viv merge t.1",
+    "viv report",
+    "viv down",
   ],
 });

@@ -3,7 +3,7 @@ import { type Moment, moments } from "../live/moments.ts";
 import { Glyph, type Tone } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icons.tsx";
 import { plain } from "../parts/plain.ts";
-import { BEGIN, follow, type Play, step } from "./moment-play.ts";
+import { BEGIN, follow, type Play, startOf, step } from "./moment-play.ts";
 import { route, routeHref, taskHref } from "./router.ts";
 
 /**
@@ -11,7 +11,9 @@ import { route, routeHref, taskHref } from "./router.ts";
  * own below the view, so it covers nothing, and a screen reader hears its text in turn.
  */
 
-const CLOSED = "viv.captions-closed";
+/** In the storage of the tab: the last that was shown, or that captions are closed. */
+const STORED = "viv.moment";
+const CLOSED = "closed";
 const TONES: Record<string, Tone> = {
   ...{ claimed: "working", taken_back: "ready", asked: "review", review: "review" },
   ...{ proven: "done", landed: "done", mended: "done", resolved: "done", recovered: "done" },
@@ -22,7 +24,7 @@ const TONES: Record<string, Tone> = {
 const play = signal<Play>(BEGIN);
 /** Under the pointer or with the focus in it, it waits. */
 const isHeld = signal(false);
-const isClosed = signal(sessionStorage.getItem(CLOSED) !== null);
+const isClosed = signal(sessionStorage.getItem(STORED) === CLOSED);
 const shown = computed<Moment | null>(() =>
   isClosed.value ? null : (moments.value[play.value.index] ?? null),
 );
@@ -35,17 +37,26 @@ export const pointed = computed(() => {
 });
 
 effect(() => {
-  if (isClosed.value || isHeld.value) return;
+  if (isClosed.value || isHeld.value || moments.value.length === 0) return;
+  if (play.value.index < 0) {
+    const index = startOf(moments.value, Number(sessionStorage.getItem(STORED) ?? 0));
+    play.value = { index, since: Date.now(), isFollowing: true };
+    return; // runs again, as the signal has changed
+  }
   const { play: next, in: ms } = follow(play.value, moments.value.length, Date.now());
   if (next !== play.value) {
     play.value = next;
-    return; // runs again, as the signal has changed
+    return;
   }
   if (ms === null) return;
   const timer = setTimeout(() => {
     play.value = { ...play.value };
   }, ms);
   return () => clearTimeout(timer);
+});
+
+effect(() => {
+  if (shown.value !== null) sessionStorage.setItem(STORED, String(shown.value.n));
 });
 
 export function MomentCaption() {
@@ -129,5 +140,5 @@ function hrefOf(link: string): string {
 function close(): void {
   isClosed.value = true;
   isHeld.value = false;
-  sessionStorage.setItem(CLOSED, "1");
+  sessionStorage.setItem(STORED, CLOSED);
 }
