@@ -19,6 +19,7 @@ import { notifySection } from "../notify/config.ts";
 import type { Context, RunPlace } from "../operation/operation.ts";
 import { mkdirSync, openSync, removeSync, renameSync } from "../platform/files/beneath.ts";
 import { readTrusted } from "../platform/files/owned.ts";
+import { runRegistryIn } from "../platform/files/run-registry.ts";
 import { localChildren, timers } from "../platform/processes/children.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { runSection } from "../queue/config-run.ts";
@@ -28,6 +29,7 @@ import { routesSection } from "../work/config-route.ts";
 import { configWatchPort, WORK_SITE } from "../work/host.ts";
 import { findConfigFile, readConfigFile } from "./find-run.ts";
 import { clocks } from "./fleet-clocks.ts";
+import { runsFolder } from "./note-run.ts";
 
 /** The supervisor of a run's fleet, on this machine. */
 export async function fleetHost(
@@ -149,11 +151,25 @@ export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Pr
       // It stands above the first table.
       const [, named] =
         /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(text.split(/^\s*\[/m)[0] ?? "") ?? [];
-      return file === undefined || named === undefined ? null : resolve(dirname(file), named);
+      const isNamed = file !== undefined && named !== undefined;
+      return isNamed ? resolve(dirname(file), named) : fleetAround(cwd, env, machine);
     },
     addressIn: (run) => readServer(run, machine)?.address ?? null,
     detach: (logPath, args) => detach(logPath, args, definedIn(env), cwd, program),
   };
+}
+
+/** A run whose viv up has read a viv.toml here or above, as it was before an edit that lost its run. */
+function fleetAround(cwd: string, env: Context["here"]["env"], machine: Machine): string | null {
+  const found = runRegistryIn(runsFolder(env, cwd))
+    .list()
+    .flatMap(({ path }) => {
+      const last = fleetFilesIn(path).read();
+      if (last === null || last.config === null || !isRunning(last, machine)) return [];
+      const folder = dirname(last.config);
+      return cwd === folder || cwd.startsWith(`${folder}/`) ? [{ path, folder }] : [];
+    });
+  return found.sort((a, b) => b.folder.length - a.folder.length)[0]?.path ?? null;
 }
 
 const MAX_BYTES = 64 * 1024;

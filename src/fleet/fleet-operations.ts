@@ -56,12 +56,13 @@ export const ps = defineOperation({
   },
 });
 
-/** Also where viv.toml has mistakes: a fleet that runs must be seen, and can be stopped. */
+/** Also where viv.toml has mistakes, or is gone: a fleet that runs must be seen, and can be stopped. */
 async function runMeant(context: Context, { runNamed }: FleetPort): Promise<string> {
   try {
     return (await context.use(runPlacePort)).path;
   } catch (error) {
-    const named = isVivError(error, "INVALID") ? runNamed() : null;
+    const isUnclear = isVivError(error, "INVALID") || isVivError(error, "USAGE");
+    const named = isUnclear ? runNamed() : null;
     if (named === null) throw error;
     return named;
   }

@@ -62,7 +62,7 @@ export type FleetEvent =
 /** What `viv ps`, `viv down` and `viv up --detach` need of the machine. */
 export interface FleetPort {
   filesIn(run: string): FleetFiles;
-  /** The run that the nearest viv.toml names, though that may have mistakes; null: it names none. */
+  /** The run that the nearest viv.toml names, though that may have mistakes, or named; null: none. */
   runNamed(): string | null;
   machine: Machine;
   timers: Timers;

@@ -199,11 +199,12 @@ describe("a fleet", () => {
 
   it("serves on any free port where its own is taken and not named", async () => {
     const fleet = new Fleet();
-    await fleet.start({ server: "", hasPort: false });
+    await fleet.start({ server: "", hasPort: false, hasRoutes: false });
     fleet.child("server").fail("UNSUPPORTED", "port 4747 is taken, perhaps by another", 5);
     await fleet.fake.pass(2_100);
     expect(fleet.child("server").command.argv.at(-1)).toBe("--port=0");
-    expect(fleet.part("server")?.restarts).toBe(0);
+    expect(fleet.part("server")).toMatchObject({ restarts: 0, state: "starting" });
+    expect(fleet.kinds()).not.toContain("ready"); // which has its address
     // Pages that are open find it again.
     fleet.child("server").says({ kind: "up", address: "http://127.0.0.1:40123" });
     fleet.child("server").end({ signal: "SIGKILL" });
@@ -368,6 +369,8 @@ describe("a stop", () => {
     const fleet = new Fleet();
     const { over } = await fleet.start();
     fleet.isOurs = fleet.hasRun = false;
+    fleet.last = null;
+    fleet.child("worker-1").says(READY);
     fleet.host.files.take = async () => {
       throw new Error("it would make the folder");
     };
@@ -378,6 +381,7 @@ describe("a stop", () => {
     });
     for (const child of fleet.fake.children) child.end({});
     await expect(over).rejects.toMatchObject({ code: "RUN_NOT_FOUND" });
+    expect(fleet.last).toBeNull();
   });
 });
 

@@ -45,7 +45,7 @@ export function fleetService(
   const writeNow = () => {
     cancelWrite?.();
     cancelWrite = undefined;
-    if (isGone) return;
+    if (!host.hasRun()) return; // it would be made anew, in part
     try {
       files.write({
         ...{ ...machine.self(), state, since, run: host.run, note },

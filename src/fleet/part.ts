@@ -111,7 +111,8 @@ export function fleetPart(
         const exit = end.signal ?? end.exit;
         const isTaken = death === "taken";
         const note = death === "stopped" ? "" : isTaken ? lastError(end).message : describeEnd(end);
-        change({ state: "resting", process: null, doing: "", note });
+        const isMoving = isTaken && port === 0; // to any port: it has not begun yet
+        change({ state: isMoving ? "starting" : "resting", process: null, doing: "", note });
         if (isTaken && !isWaiting) emit({ kind: "waits", part: name, note });
         else if (!isTaken && death !== "stopped") emit({ kind: "gone", part: name, exit, note });
         isWaiting = isTaken;

@@ -68,6 +68,25 @@ test("seals all days that are over, in a chain; a late line goes to the next ope
   expect(new Set(seals.map(({ previous }) => previous)).size).toBe(3);
 });
 
+test("the next seal does not hide that the last day was removed, or its seal changed", () => {
+  for (const damage of ["removed", "changed"]) {
+    const place = freshFolder();
+    write(
+      place,
+      [15, 16, 17].map((n) => ({ day: dayOf(n), n })),
+    );
+    sealUpTo(place, dayOf(17));
+    const last = join(place, dayOf(17));
+    if (damage === "changed") {
+      writeFileSync(`${last}.seal`, readFileSync(`${last}.seal`, "utf8").replace("-20T", "-21T"));
+    } else for (const kind of ["jsonl", "seal"]) rmSync(`${last}.${kind}`);
+    expect(verifyLedger(place).problems, damage).toHaveLength(1);
+    write(place, [{ day: dayOf(18), n: 18 }]);
+    sealUpTo(place, dayOf(18));
+    expect(verifyLedger(place).problems, damage).toMatchObject([{ file: `${dayOf(18)}.seal` }]);
+  }
+});
+
 test("not before the margin is over, and not twice at once", async () => {
   write(folder, [{ day: dayOf(19), n: 1 }]);
   const early = { ...options, now: () => Date.parse("2026-11-20T00:05:00Z") };

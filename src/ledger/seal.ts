@@ -110,10 +110,9 @@ export function sealDay(folder: string, day: string, now: number): void {
     utimesSync(copy, stats.atime, stats.mtime); // readers sort files by the time of their last line
     renameSync(copy, path);
     syncFolder(folder);
-    const previous = lastSealBefore(folder, day);
     const made: Seal = {
       ...{ version: 1, file: `${day}.jsonl`, ...digest },
-      ...{ previous: previous && sha256(previous.text), at: new Date(now).toISOString() },
+      ...{ previous: sealBefore(folder, day), at: new Date(now).toISOString() },
     };
     replaceFileSynced(fileOf(folder, day, "seal"), `${JSON.stringify(made)}\n`);
   }
@@ -126,11 +125,17 @@ export function sealDay(folder: string, day: string, now: number): void {
   removeSync(fileOf(folder, day, "closing"));
 }
 
-export function lastSealBefore(folder: string, day: string): { day: string; text: string } | null {
-  const before = [...daysIn(folder).seal].filter((one) => one < day).sort();
-  const last = before.at(-1);
-  const text = last === undefined ? null : sealText(folder, last);
-  return last === undefined || text === null ? null : { day: last, text };
+/** The hash of the seal before that day. By the head, if that is as late: what was lost since stays lost. */
+function sealBefore(folder: string, day: string): string | null {
+  const last =
+    [...daysIn(folder).seal]
+      .filter((one) => one < day)
+      .sort()
+      .at(-1) ?? "";
+  const head = readHead(folder);
+  if (head !== null && head.day < day && head.day >= last) return head.seal;
+  const text = last === "" ? null : sealText(folder, last);
+  return text === null ? null : sha256(text);
 }
 
 /** Null when there is none, or no plain file. */

@@ -212,7 +212,12 @@ describe("in the background", () => {
 
     here.say("enqueue", "--type", "x", "--id", "t.1");
     await until("it has begun", () => here.begun().length === 1);
+    for (const content of ["", "nonsense = = ["]) {
+      here.write("viv.toml", content);
+      expect(here.ps().pid).toBe(pid); // it is found by the file that it has read
+    }
     const down = here.say("down", "--now");
+    here.write("viv.toml", toml());
     expect(down).toMatchObject({
       status: 0,
       stdout: expect.stringContaining(`pid ${pid} is gone`),
