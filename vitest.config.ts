@@ -44,8 +44,8 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     pool: "forks",
-    // One more than the cores of a small machine: many tests wait for real processes.
-    maxWorkers: 3,
+    // Twice the cores of a small machine: many tests wait for real processes.
+    maxWorkers: 4,
     // Files share a process, one after the other: to start one for each takes longer than most of
     // their tests do. So a test puts back what it changes: environment, clock, what it patched.
     isolate: false,

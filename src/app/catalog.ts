@@ -165,7 +165,7 @@ const families: Catalog["families"] = {
 
 /** Commands that are not renderings of an operation. */
 const others: Catalog["others"] = [
-  { name: "demo", summary: "a whole fleet at work, with its page; --no-page: a small one here" },
+  { name: "demo", summary: "a fleet at work, with its page" },
   { name: "completion", summary: "completion for bash, zsh or fish" },
   { name: "help", summary: "help on a command" },
   { name: "version", summary: "the version" },
