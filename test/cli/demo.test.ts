@@ -6,7 +6,7 @@ import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { noTerminal, Running, stripColors, terminal, viv } from "./support.ts";
 
-/** `viv demo --no-page`: the demo in the terminal. The fleet with its page: demo-fleet.test.ts. */
+/** `viv demo --no-page`: the demo in the terminal. The fleet with its page: test/web/demo.test.ts. */
 
 let tmp: string;
 beforeEach(() => {

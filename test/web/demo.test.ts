@@ -5,11 +5,12 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { MOMENTS, WITH_TMUX } from "../../src/app/demo-fleet/moments.ts";
 import { processesOf } from "../../src/app/demo-fleet/place.ts";
+import { Running, viv } from "../cli/support.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { Running, viv } from "./support.ts";
+import { hasBrowser, openPage, startBrowser } from "./browser.ts";
 
-/** `viv demo`, which `npm start` runs: the whole fleet, with real processes. In a browser: test/browser/. */
+/** `viv demo`, which `npm start` runs: the whole fleet, with real processes and its page in a browser. */
 
 function start() {
   const tmp = newFolder();
@@ -37,6 +38,8 @@ function said(demo: Running, text: string): boolean {
 it("shows a chain that lands, a kill that is recovered, an execution with its receipt; and leaves nothing", async () => {
   const { tmp, demo, folder } = start();
   const expected = MOMENTS.filter((key) => hasTmux || !WITH_TMUX.includes(key));
+  await until("it serves", () => said(demo, "/login?code="), 60);
+  const look = hasBrowser ? await watchPage(demo) : null;
   await until("the tour is over", () => said(demo, "seen "), 100);
   const world = folder();
   const run = join(world, "demo/run");
@@ -95,12 +98,38 @@ it("shows a chain that lands, a kill that is recovered, an execution with its re
     ]);
   } else console.log("tmux is not installed: the warden's part of the demo is not tested");
 
+  await look?.approve("shop.name");
+  expect(ask("show", "shop.name").state).toBe(look === null ? "review" : "done");
+
   demo.child.kill("SIGINT");
   const { status, stderr } = await demo.end();
   expect({ status, stderr }).toEqual({ status: 130, stderr: "" });
   expect(processesOf(world)).toEqual([]);
   expect(readdirSync(tmp)).toEqual([]);
 }, 120_000);
+
+/** The page of a person who has followed the link: it points at what happens, and its buttons work. */
+async function watchPage(demo: Running) {
+  const link = /http:\S+\/login\?code=\S+/.exec(demo.stdout)?.[0] ?? "";
+  const browser = await startBrowser();
+  onTestFinished(() => browser.close());
+  const { page, faults } = await openPage(browser, link);
+  const caption = page.getByRole("region", { name: "Moments of the demo" });
+  await caption.getByText(/the fleet is up/).waitFor();
+  return {
+    approve: async (id: string) => {
+      // Done, proven and landed, without a reload.
+      await page
+        .getByText(/^[1-9]\d* landed$/)
+        .first()
+        .waitFor();
+      await page.goto(`${new URL(page.url()).origin}/#/task/${id}`);
+      await page.getByRole("button", { name: /^Approve(?! and)/ }).click();
+      await page.getByText("Done", { exact: true }).first().waitFor();
+      expect(faults).toEqual([]);
+    },
+  };
+}
 
 const hasTmux = (() => {
   try {
