@@ -127,7 +127,13 @@ export const boardLs = defineOperation({
     board,
   }),
   changes: () => false,
-  output: z.object({ board: z.string(), states: z.array(z.string()), tasks: z.array(taskOnBoard) }),
+  output: z.object({
+    board: z.string(),
+    states: z.array(z.string()),
+    /** Those of the states that end a task. */
+    final: z.array(z.string()),
+    tasks: z.array(taskOnBoard),
+  }),
   async run(context, given) {
     const { checkout, board } = await readCommitted(context, given);
     const { state, agent } = given;
@@ -137,7 +143,11 @@ export const boardLs = defineOperation({
         (state === undefined || state.includes(task.state)) &&
         (agent === undefined || task.agent === agent),
     );
-    return { board: checkout.file, states: statesOf(board.org), tasks: tasks.map(shownTask) };
+    return {
+      ...{ board: checkout.file, states: statesOf(board.org) },
+      final: board.org.sequences.flatMap(({ done }) => done),
+      tasks: tasks.map(shownTask),
+    };
   },
 });
 

@@ -131,7 +131,7 @@ describe("viv board", () => {
     const around = { cwd: repo.top };
     expect(await ok(["board", "ls"], around)).toBe("no tasks\n");
     expect(await json(["board", "ls"], around)).toEqual({
-      ...{ board: repo.board, states: ["ASSIGNED", "DONE"], tasks: [] },
+      ...{ board: repo.board, states: ["ASSIGNED", "DONE"], final: ["DONE"], tasks: [] },
     });
     const next = ["board", "next", "--agent", "moss"];
     expect(await ok(next, around)).toBe("nothing to take\n");

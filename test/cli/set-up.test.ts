@@ -247,9 +247,11 @@ describe("a worker follows viv.toml", () => {
     config('[handlers.a]\nhandlr = "./h.sh"\n');
     await worker.says("last good");
     const inside = { ...around(), cwd: join(home, "run") };
-    const { stdout } = await cli(["report"], inside);
-    expect(stdout).toMatch(
-      /config +w +the last good viv\.toml counts: .*viv\.toml:3: unknown key "handlr".* viv config check/,
+    const told =
+      /config +w +the last good viv\.toml counts: .*viv\.toml:3: unknown key "handlr".* viv config check/;
+    // The worker's note follows its line.
+    await until("the report tells it", async () =>
+      told.test((await cli(["report"], inside)).stdout),
     );
   });
 

@@ -383,6 +383,7 @@ const BOARD = [
 
 const board = () => ({
   ...{ board: "/home/fleet/board.org", states: ["OPEN", "CLAIMED", "WRITE", "REVIEW", "DONE"] },
+  final: ["DONE"],
   tasks: BOARD.map(([state, slug, title, agent], at) => ({
     ...{ id: slug, slug, state, title, agent, line: 4 + at },
   })),

@@ -79,9 +79,9 @@ export default function GitBoard() {
   );
 }
 
-/** The first waits to be taken, the last are done; what is between is at work. */
-function toneOf(at: number, { states }: BoardAnswer): Tone {
-  if (at === states.length - 1) return "done";
+/** The first waits to be taken, the final ones are done; what is between is at work. */
+function toneOf(at: number, { states, final }: BoardAnswer): Tone {
+  if (final.includes(states[at] ?? "")) return "done";
   return at === 0 ? "ready" : "working";
 }
 
