@@ -195,6 +195,7 @@ describe("logs -f of all workers", () => {
     const only = program("logs", "-f", "--worker", "w1", "--types", "fix", "--json");
     const idle = program("logs", "-f", "--types", "none");
     await until("it says so", () => idle.stderr.includes("nothing is being worked on"));
+    await only.says(/"event":"idle"/);
     await take("t.1", "w1", "other");
     await take("t.2", "w2", "fix");
     await take("t.3", "w1", "fix");
