@@ -332,6 +332,28 @@ describe("what needs a person", () => {
     ]);
   });
 
+  it("names first what most tasks wait for, directly or through others, and since when", async () => {
+    await onRun(async (store) => {
+      const fail = async (id: string, note: string) => {
+        await store.enqueue({ id, type: "x", max_attempts: 1 });
+        const [claim] = await store.claim({ worker: "w1" });
+        await store.fail({ id, worker: "w1", token: claim?.token }, { note, final: true });
+      };
+      for (const id of ["p", "q"]) await fail(id, "exit 1: npm ERR!");
+      await fail("root", "exit 2: no room");
+      await store.enqueue({ id: "child", type: "x", depends_on: ["root"] });
+      await store.enqueue({ id: "grandchild", type: "x", depends_on: ["child", "root"] });
+    });
+    const { needs_you } = await report();
+    const failed = needs_you.filter(({ kind }) => kind === "failed");
+    expect(failed.map(({ text, blocks, tasks }) => [text, blocks, tasks.sort()])).toEqual([
+      ["exit 2: no room", 2, ["root"]],
+      ["2 × exit 1: npm ERR!", 0, ["p", "q"]],
+    ]);
+    for (const { since } of failed) expect(since?.slice(0, 10)).toBe(today());
+    expect(await say("report")).toContain("2 tasks wait for it; exit 2: no room");
+  });
+
   it("is a merge that does not go on, with the command of the queue", async () => {
     const landing = (task: string, more: Partial<Landing>): void => {
       const whole = {

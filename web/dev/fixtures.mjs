@@ -244,6 +244,8 @@ function needs(run) {
       command: `viv approve ${first.id}`,
       count: 1,
       tasks: [first.id],
+      blocks: 6,
+      since: ago(300 * 60e3),
     },
     {
       kind: "review",
@@ -252,22 +254,28 @@ function needs(run) {
       command: `viv show ${second.id}`,
       count: 1,
       tasks: [second.id],
+      blocks: 0,
+      since: ago(240 * 60e3),
     },
     {
       kind: "choked",
       subject: failed.id,
-      text: "3 workers choked: TS2345: argument of type Instant is not assignable",
+      text: "3 × choked: TS2345: argument of type Instant is not assignable",
       command: `viv why ${failed.id}`,
       count: 3,
       tasks: [failed.id],
+      blocks: 4,
+      since: ago(60 * 60e3),
     },
     {
       kind: "failed",
       subject: other.id,
-      text: "timed out after 30m",
+      text: "2 × timed out after 30m",
       command: `viv why ${other.id}`,
       count: 2,
       tasks: [other.id],
+      blocks: 20,
+      since: ago(180 * 60e3),
     },
     {
       kind: "merge",
@@ -276,6 +284,8 @@ function needs(run) {
       command: "viv merge --continue fix.188",
       count: 1,
       tasks: ["fix.188"],
+      blocks: 0,
+      since: ago(2 * 60e3),
     },
     {
       kind: "account",
@@ -284,6 +294,8 @@ function needs(run) {
       command: "viv accounts open codex-team",
       count: 1,
       tasks: [],
+      blocks: 0,
+      since: ago(64 * 60e3),
     },
     {
       kind: "crew",
@@ -292,6 +304,8 @@ function needs(run) {
       command: "viv crew resume wren",
       count: 1,
       tasks: [],
+      blocks: 0,
+      since: ago(310 * 60e3),
     },
   ];
 }

@@ -6,8 +6,7 @@ export interface FailureGroup {
   kind: "choked" | "failed";
   /** Of the latest of them, in its own words. */
   reason: string;
-  count: number;
-  /** The latest first, at most TASKS_OF_GROUP. */
+  /** The latest first. */
   tasks: string[];
   /** When the latest failed; null: unknown. */
   at: string | null;
@@ -20,22 +19,21 @@ export interface FailedTask {
   facts: TaskFacts | undefined;
 }
 
-export const TASKS_OF_GROUP = 20;
-
 /** Failures that are the same are one entry; the largest group first, then the latest. */
 export function groupFailures(failed: Iterable<FailedTask>): FailureGroup[] {
   const groups = new Map<string, FailureGroup>();
   for (const task of [...failed].sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1))) {
     const { kind, reason, key } = described(task);
-    const group = groups.get(key) ?? { kind, reason, count: 0, tasks: [], at: timeOf(task) };
+    const group = groups.get(key) ?? { kind, reason, tasks: [], at: timeOf(task) };
     groups.set(key, group);
-    group.count++;
-    if (group.tasks.length < TASKS_OF_GROUP) group.tasks.push(task.id);
+    group.tasks.push(task.id);
   }
   const order = { choked: 0, failed: 1 };
   return [...groups.values()].sort(
     (a, b) =>
-      order[a.kind] - order[b.kind] || b.count - a.count || ((a.at ?? "") < (b.at ?? "") ? 1 : -1),
+      order[a.kind] - order[b.kind] ||
+      b.tasks.length - a.tasks.length ||
+      ((a.at ?? "") < (b.at ?? "") ? 1 : -1),
   );
 }
 

@@ -4,6 +4,7 @@ import { counted, quoted } from "../../base/text.ts";
 import { type AccountState, describeAccount } from "../../engines/accounts/account.ts";
 import type { Landing } from "../../merge/landing.ts";
 import type { Counts, Pause } from "../../queue/store.ts";
+import type { Dependents } from "./dependents.ts";
 import type { FailureGroup } from "./failures.ts";
 import type { CrewFacts, ParkedAgent, WardenFacts } from "./report-port.ts";
 import { NEEDS, type Need } from "./report-shape.ts";
@@ -13,6 +14,7 @@ export interface ReviewFact {
   title: string;
   /** Why it is not proven; null: it is. */
   unproven: string | null;
+  since: string;
 }
 
 /** Everything that may need a person, as it is now. */
@@ -26,7 +28,8 @@ export interface NeedFacts {
   reviewLimit: number | undefined;
   failures: readonly FailureGroup[];
   /** Failures from before the period. */
-  olderFailures: number;
+  olderFailures: readonly string[];
+  dependents: Dependents;
   landings: readonly Landing[];
   unreadableLandings: readonly string[];
   accounts: readonly AccountState[];
@@ -50,8 +53,10 @@ export interface NeedFacts {
 
 /** How many entries of a kind have a line of their own; the rest is one. */
 const MOST = 50;
+/** So many tasks of an entry are named. */
+const MOST_TASKS = 20;
 
-/** What needs a person, each with one command; in the order of their kinds. */
+/** What needs a person, each with one command; by kind, and within a kind by what they block. */
 export function needsYou(facts: NeedFacts): Need[] {
   const all = [
     ...reviewNeeds(facts),
@@ -61,25 +66,25 @@ export function needsYou(facts: NeedFacts): Need[] {
     ...crewNeeds(facts),
     ...otherNeeds(facts),
   ];
-  return all.sort((a, b) => NEEDS.indexOf(a.kind) - NEEDS.indexOf(b.kind));
+  return all.sort((a, b) => NEEDS.indexOf(a.kind) - NEEDS.indexOf(b.kind) || b.blocks - a.blocks);
 }
 
 function need(kind: Need["kind"], text: string, more: Partial<Omit<Need, "kind" | "text">>): Need {
-  return { kind, subject: "", text, command: null, count: 1, tasks: [], ...more };
+  const nothing = { subject: "", command: null, count: 1, tasks: [], blocks: 0, since: null };
+  return { kind, text, ...nothing, ...more };
 }
 
-function ofTask(kind: Need["kind"], id: string, text: string, command: string): Need {
-  return need(kind, text, { subject: id, tasks: [id], command });
-}
-
-function reviewNeeds({ reviews, counts, reviewLimit, runWords }: NeedFacts): Need[] {
+function reviewNeeds({ reviews, counts, reviewLimit, runWords, dependents }: NeedFacts): Need[] {
   const shown = reviews.slice(0, MOST);
-  const needs = shown.map(({ id, title, unproven }) => {
+  const needs = shown.map(({ id, title, unproven, since }) => {
     const what = unproven === null ? "proven" : `not proven: ${unproven}`;
     // What is not proven is looked at before it is approved.
     const verb = unproven === null ? "approve" : "show";
     const text = title === "" ? what : `${what}; ${title}`;
-    return ofTask("review", id, text, `viv ${verb} ${idWord(id)}${runWords}`);
+    return need("review", text, {
+      ...{ subject: id, tasks: [id], command: `viv ${verb} ${idWord(id)}${runWords}` },
+      ...{ since, blocks: dependents.waitingFor([id]) },
+    });
   });
   const list = `viv ls --state review${runWords}`;
   const more = counts.review - shown.length;
@@ -94,23 +99,26 @@ function reviewNeeds({ reviews, counts, reviewLimit, runWords }: NeedFacts): Nee
   return needs;
 }
 
-function failureNeeds({ failures, olderFailures, runWords }: NeedFacts): Need[] {
-  const needs = failures.slice(0, MOST).map(({ kind, reason, count, tasks }) => {
+function failureNeeds({ failures, olderFailures, runWords, dependents }: NeedFacts): Need[] {
+  const needs = failures.slice(0, MOST).map(({ kind, reason, tasks, at }) => {
     const [id = ""] = tasks;
+    const count = tasks.length;
     const text = count === 1 ? reason : `${formatCount(count)} × ${reason}`;
-    const command = `viv why ${idWord(id)}${runWords}`;
-    return need(kind, text, { subject: count === 1 ? id : "", command, count, tasks });
+    return need(kind, text, {
+      ...{ subject: count === 1 ? id : "", command: `viv why ${idWord(id)}${runWords}`, count },
+      ...{ tasks: tasks.slice(0, MOST_TASKS), blocks: dependents.waitingFor(tasks), since: at },
+    });
   });
   const command = `viv ls --state failed${runWords}`;
-  const others = failures.slice(MOST).reduce((sum, { count }) => sum + count, 0);
-  if (others > 0) {
-    const text = `${counted(others, "task", formatCount)} for other reasons`;
-    needs.push(need("failed", text, { count: others, command }));
-  }
-  if (olderFailures > 0) {
-    const text = `${counted(olderFailures, "task", formatCount)} failed before this period`;
-    needs.push(need("failed", text, { count: olderFailures, command }));
-  }
+  const rest = (tasks: readonly string[], words: string) => {
+    const count = tasks.length;
+    if (count === 0) return;
+    const text = `${counted(count, "task", formatCount)} ${words}`;
+    needs.push(need("failed", text, { count, command, blocks: dependents.waitingFor(tasks) }));
+  };
+  const others = failures.slice(MOST).flatMap(({ tasks }) => tasks);
+  rest(others, "for other reasons");
+  rest(olderFailures, "failed before this period");
   return needs;
 }
 
@@ -126,7 +134,8 @@ export function isStuck({ state }: Landing): boolean {
   return state in STUCK;
 }
 
-function mergeNeeds({ landings, unreadableLandings, runWords }: NeedFacts): Need[] {
+function mergeNeeds(facts: NeedFacts): Need[] {
+  const { landings, unreadableLandings, runWords, dependents } = facts;
   const stuck = landings.filter(isStuck).map((landing) => {
     const { task, state, reason, target, files = [] } = landing;
     const where = files.length > 0 ? ` (${files.join(", ")})` : "";
@@ -135,7 +144,10 @@ function mergeNeeds({ landings, unreadableLandings, runWords }: NeedFacts): Need
     const verb = state === "needs_you" ? "merge --continue" : "merge";
     const command = landing.command ?? `viv ${verb} ${idWord(task)}`;
     const isOurs = command.startsWith("viv ");
-    return ofTask("merge", task, text, isOurs ? `${command}${runWords}` : command);
+    return need("merge", text, {
+      ...{ subject: task, tasks: [task], command: isOurs ? `${command}${runWords}` : command },
+      ...{ since: landing.at, blocks: dependents.waitingFor([task]) },
+    });
   });
   const bad = unreadableLandings.map((text) => need("merge", text, {}));
   return [...stuck, ...bad];
@@ -150,7 +162,8 @@ function accountNeeds({ accounts, now }: NeedFacts): Need[] {
       const isParked = account.state === "parked";
       const todo = isParked && account.todo !== "" ? `; ${account.todo}` : "";
       const command = isParked ? `viv accounts open ${name}` : "viv accounts";
-      return need("account", `${describeAccount(account, now)}${todo}`, { subject: name, command });
+      const text = `${describeAccount(account, now)}${todo}`;
+      return need("account", text, { subject: name, command, since: account.since });
     });
 }
 
@@ -188,7 +201,7 @@ function otherNeeds(facts: NeedFacts): Need[] {
   if (facts.paused !== null) {
     const { by, note } = facts.paused;
     const text = `by ${by}${note ? `: ${note}` : ""}; nothing is claimed`;
-    needs.push(need("paused", text, { command: `viv resume${runWords}` }));
+    needs.push(need("paused", text, { command: `viv resume${runWords}`, since: facts.paused.at }));
   }
   if (budget !== null) {
     const text = `${budget}; raise it in viv.toml, or wait`;

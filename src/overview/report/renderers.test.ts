@@ -44,6 +44,8 @@ const BUSY: Report = {
       command: "viv approve t.4",
       count: 1,
       tasks: ["t.4"],
+      blocks: 0,
+      since: null,
     },
     {
       kind: "review",
@@ -52,6 +54,8 @@ const BUSY: Report = {
       command: "viv show t.9",
       count: 1,
       tasks: ["t.9"],
+      blocks: 0,
+      since: null,
     },
     {
       kind: "failed",
@@ -60,6 +64,8 @@ const BUSY: Report = {
       command: "viv why t.1",
       count: 2991,
       tasks: ["t.1"],
+      blocks: 0,
+      since: null,
     },
   ],
   done: { count: 11, proven: 9, unproven: ["t.3", "t.8"], by_hand: 1 },
@@ -105,6 +111,8 @@ const BUSY: Report = {
         at: "2026-11-16T03:12:00.000Z",
         why: "it was asked 3 times",
         tasks: ["t.5"],
+        blocks: 0,
+        since: null,
       },
       ...{ warrant: "w-1", receipt: "/w/dog.json", command: "viv epitaph w-1" },
     },
@@ -177,6 +185,8 @@ const needOf = (kind: (typeof NEEDS)[number], subject: string, more = "") => ({
     command: `viv why ${subject}${more}`,
     count: 1,
     tasks: [],
+    blocks: 0,
+    since: null,
   },
 });
 
@@ -236,6 +246,8 @@ const report: fc.Arbitrary<Report> = fc
         subject: name,
         text: words,
         count: fc.nat(3000),
+        blocks: fc.nat(30),
+        since: fc.constant(null),
       }),
       { maxLength: 60 },
     ),

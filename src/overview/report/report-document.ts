@@ -98,9 +98,12 @@ function needEntries({ needs_you, run_words }: Report, most: number): Entry[] {
   return withAtMost(1);
 }
 
-function entryOf({ kind, subject, text, command }: Need): Entry {
+function entryOf({ kind, subject, text, command, blocks }: Need): Entry {
   const isBad = BAD.includes(kind) || text.startsWith("not proven");
-  return { label: kind, subject, text, command, tone: isBad ? "bad" : "warn" };
+  const waits = blocks === 1 ? "waits" : "wait";
+  // First, because a narrow terminal cuts the end.
+  const before = blocks > 0 ? `${counted(blocks, "task", formatCount)} ${waits} for it; ` : "";
+  return { label: kind, subject, text: before + text, command, tone: isBad ? "bad" : "warn" };
 }
 
 function moreOf(kind: Need["kind"], count: number, runWords: string): Entry {

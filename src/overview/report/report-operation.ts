@@ -15,6 +15,7 @@ import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../../wor
 import { workspaceUsePort } from "../../work/host.ts";
 import { remarkIn } from "../../work/remark.ts";
 import { SINCE } from "../model-operations.ts";
+import { readDependents } from "./dependents.ts";
 import { groupFailures, timeOf } from "./failures.ts";
 import { landedIn } from "./landed.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
@@ -84,7 +85,8 @@ export const report = defineRunOperation({
         reviews: await reviewsOf(store, states.review.slice(0, REVIEWS), digest),
         reviewLimit: here.config?.section(limitsSection).review,
         failures: groupFailures(failedNow),
-        olderFailures: failed.length - failedNow.length,
+        olderFailures: failed.filter((one) => timeOf(one) < since).map(({ id }) => id),
+        dependents: await readDependents(store),
         accounts: (await accountsInUse(context)).all,
         budget: usedUp && !usedUp.isShared ? usedUp.text : null,
         quarantine: join(store.folder, "quarantine"),
@@ -175,16 +177,16 @@ async function workCommand({ store, here: { config } }: RunContext): Promise<str
 
 async function reviewsOf(
   store: Store,
-  reviews: readonly { id: string }[],
+  reviews: readonly { id: string; since: string }[],
   digest: LedgerDigest,
 ): Promise<ReviewFact[]> {
   const facts: ReviewFact[] = [];
-  for (const { id } of reviews) {
+  for (const { id, since } of reviews) {
     const task = isName(id) ? (await store.show(id))?.task : null;
     const proof = isName(id) ? await store.proof(id) : null;
     const last = digest.tasks.get(id)?.last ?? null;
     const unproven = whyUnproven(proof, last?.to === "review" ? last : null, task);
-    facts.push({ id, title: titleOf(task), unproven });
+    facts.push({ id, title: titleOf(task), unproven, since });
   }
   return facts;
 }

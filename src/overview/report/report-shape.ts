@@ -31,6 +31,10 @@ const need = z.object({
   count: z.number(),
   /** Some of the tasks. */
   tasks: z.array(z.string()),
+  /** How many others wait for these tasks, all of them: directly, or through others that wait. */
+  blocks: z.number(),
+  /** Null: unknown. */
+  since: z.nullable(z.string()),
 });
 export type Need = z.output<typeof need>;
 

@@ -2,6 +2,7 @@ import { useRef, useState } from "preact/hooks";
 import { count } from "../../parts/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { plain } from "../../parts/plain.ts";
+import { Since } from "../../parts/since.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { openTask, taskHref } from "../../shell/router.ts";
 import type { NeedRow } from "./needs.ts";
@@ -72,7 +73,7 @@ function Row({
   isChosen: boolean;
   onChoose: () => void;
 }) {
-  const { tone, kind, subject, isTask, text, detail, count: n, action, command, run } = row;
+  const { tone, kind, subject, isTask, text, detail, since, action, command, run } = row;
   return (
     <li class={isChosen ? "is-chosen" : undefined} onPointerEnter={onChoose} onFocusIn={onChoose}>
       <Glyph tone={tone} />
@@ -90,7 +91,9 @@ function Row({
         </div>
         <bdi class={`cut sm t2 detail ${detail === command ? "mono" : ""}`}>{plain(detail)}</bdi>
       </div>
-      <span class="sm t3 right">{n > 1 ? `×${count(n)}` : ""}</span>
+      <span class="sm t3 right">
+        <Since at={since} short />
+      </span>
       <button
         type="button"
         class={isChosen ? "btn primary" : "btn"}

@@ -1,4 +1,5 @@
 import type { Need } from "../../../../src/overview/report/report-shape.ts";
+import { counted } from "../../parts/format.ts";
 import type { Tone } from "../../parts/glyph.tsx";
 import { act, copy } from "../../shell/act.ts";
 import { go, routeHref, showTask } from "../../shell/router.ts";
@@ -14,7 +15,7 @@ export interface NeedRow {
   text: string;
   /** The second line. */
   detail: string;
-  count: number;
+  since: string | null;
   action: string;
   command: string | null;
   run: () => void;
@@ -59,29 +60,27 @@ export function needRows(needs: readonly Need[]): NeedRow[] {
 }
 
 function rowOf(need: Need): NeedRow {
-  const { kind, subject, text, command, count, tasks } = need;
+  const { kind, subject, text, command, since, tasks } = need;
   const [label, tone] = KIND[kind];
   const isTask = subject !== "" && tasks.includes(subject);
   const [said, detail] = wordsOf(need);
   return {
-    ...{ key: `${kind} ${subject} ${text}`, tone, kind: label, subject, isTask, count, command },
-    ...{ text: said, detail: detail ?? command ?? "" },
+    ...{ key: `${kind} ${subject} ${text}`, tone, kind: label, subject, isTask, since, command },
+    ...{ text: said, detail: detail || (command ?? "") },
     ...actionOf(need),
   };
 }
 
-/** Of a review the title comes first: what it is says more than that it is proven. */
-function wordsOf({ kind, text, subject }: Need): [string, string | null] {
+/** The sentence, and what else is known: of a review the title says more than that it is proven. */
+function wordsOf({ kind, text, subject, blocks }: Need): [string, string] {
+  const waiting = blocks > 0 ? `${counted(blocks, "task waits", "tasks wait")} for it` : "";
   if (kind === "review" && subject !== "") {
     const [, fact = "", title = ""] = /^(proven|not proven: .*?); (.+)$/s.exec(text) ?? [];
-    if (title !== "") return [title, fact];
+    if (title !== "") return [title, waiting ? `${fact}; ${waiting}` : fact];
   }
-  // How many they are stands at the end of the row.
-  const group = /^[\d,]+ × (.*)$/s.exec(text)?.[1];
-  if (group !== undefined) return [group, null];
   // The subject stands before it already.
   const isSaid = subject !== "" && text.startsWith(`${subject} `);
-  return [isSaid ? text.slice(subject.length + 1) : text, null];
+  return [isSaid ? text.slice(subject.length + 1) : text, waiting];
 }
 
 function moreRow(kind: Need["kind"], count: number): NeedRow {
@@ -90,7 +89,7 @@ function moreRow(kind: Need["kind"], count: number): NeedRow {
     kind === "review" ? "review" : kind === "failed" || kind === "choked" ? "failed" : null;
   const command = `viv report`;
   return {
-    ...{ key: `${kind} more`, tone, kind: label, subject: "", isTask: false, count },
+    ...{ key: `${kind} more`, tone, kind: label, subject: "", isTask: false, since: null },
     ...{ text: `${count} more of this kind`, detail: command, command },
     ...(column
       ? { action: "Open the board", run: () => go(routeHref("board", { col: column })) }
