@@ -89,6 +89,18 @@ it("shows the run live, acts on it, and follows the terminal", async () => {
   await shell.isBack();
 });
 
+it("shows the last character of a line that is as wide as the terminal", async () => {
+  const shell = terminal();
+  const wide = `{"title":"${"x".repeat(300)}"}`;
+  await say("enqueue", "--type", "wide", "--id", "t.4", "--payload", wide);
+  shell.type(TOP);
+  await until("the line of t.4 fills the terminal", () =>
+    shell
+      .screen()
+      .some((line) => line.includes("t.4") && line.length === 100 && line.endsWith("…")),
+  );
+});
+
 it("comes back after Ctrl-Z, and leaves the terminal as it was at SIGTERM and in a crash", async () => {
   const shell = terminal({ LANG: "C", NO_COLOR: "1" });
   shell.type(TOP);
