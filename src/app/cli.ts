@@ -1,4 +1,4 @@
-import { translate } from "../base/errno.ts";
+import { refusePath, translate } from "../base/errno.ts";
 import { EXIT_STATUS, isVivError, VivError } from "../base/errors.ts";
 import { complaint, type Issue, isMissing } from "../base/issue.ts";
 import { isRecord } from "../base/json.ts";
@@ -378,7 +378,7 @@ function say(io: CliIo, text: string): void {
 
 function reportError(io: CliIo, thrown: unknown, json: boolean): number {
   // A machine error that was not translated on its way here is no bug of ours.
-  const error = translate(thrown, `running viv ${io.argv[0] ?? ""}`.trim());
+  const error = refusePath(translate(thrown, `running viv ${io.argv[0] ?? ""}`.trim()));
   if (isVivError(error)) {
     if (json) {
       const body = { error: { code: error.code, message: error.message, ...error.details } };

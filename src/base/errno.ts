@@ -71,3 +71,18 @@ export function translate(error: unknown, doing: string): unknown {
   };
   return new VivError(code, message[code] as string, { errno: errno(error) }, { cause: error });
 }
+
+/**
+ * For the edges, where a command line or a request is answered: a path that was given and that no machine
+ * could have (too long, with a NUL, below a file) is the caller's mistake, no bug. Others pass unchanged.
+ */
+export function refusePath(error: unknown): unknown {
+  const code = errno(error) ?? "";
+  const isPath =
+    ["ENAMETOOLONG", "ENOTDIR"].includes(code) ||
+    (code === "ERR_INVALID_ARG_VALUE" && /null bytes/.test((error as Error).message));
+  if (!isPath || isVivError(error)) return error;
+  const said = (error as Error).message.slice(0, 300);
+  const options = { cause: error };
+  return new VivError("INVALID", `a path that was given cannot be used: ${said}`, {}, options);
+}

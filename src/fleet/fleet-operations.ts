@@ -146,7 +146,8 @@ async function stopFleet(
     throw new VivError("WRONG_STATE", message, { host: first.host, pid: first.pid });
   }
   const { pid } = first;
-  ask(pid, "SIGTERM");
+  // To one that stops already, another signal would mean "at once", and a third that it ends alone.
+  if (first.state !== "stopping") ask(pid, "SIGTERM");
   emit({ kind: "asked", pid, now: atOnce });
   let isAskedTwice = false;
   let told = "";

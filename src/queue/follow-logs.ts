@@ -44,6 +44,8 @@ export async function* followLogs(
   signal: AbortSignal,
 ): AsyncGenerator<LogNews, void> {
   const following = new Map<string, Followed>();
+  /** Ended by the ledger, which comes before the rename: the claim may be there for another look. */
+  const over = new Set<string>();
   const ledger = store.followLedger({ from: "end" });
   const begin = (about: About, bytes: number): LogNews => {
     const tail = store.tailLog(about.id, { bytes });
@@ -54,18 +56,21 @@ export async function* followLogs(
     for (let look = 0; !signal.aborted; look++) {
       for await (const { line } of ledger.news()) {
         const { event, task: id, worker, outcome, to, note } = line;
+        if (event === "claimed" && id !== undefined) over.delete(id);
         if (event !== "ended" || id === undefined || worker === undefined) continue;
         // It may have begun and ended since the last look.
         const isNew = !following.has(id) && (await isChosen(store, choice, { id, worker }));
         if (isNew) yield begin({ id, worker }, Number.POSITIVE_INFINITY);
         const one = following.get(id);
+        over.add(id);
         if (one !== undefined) one.end = { outcome, to, note };
         if (one !== undefined) yield* rest(one, following);
       }
       const claimed = await claims(store, choice);
+      for (const id of over) if (!claimed.has(id)) over.delete(id);
       if (look === 0 && claimed.size === 0) yield { event: "idle" };
       for (const [id, worker] of claimed) {
-        if (following.has(id)) continue;
+        if (following.has(id) || over.has(id)) continue;
         yield begin({ id, worker }, look === 0 ? FIRST_BYTES : Number.POSITIVE_INFINITY);
       }
       let isMore = false;

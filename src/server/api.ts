@@ -7,7 +7,7 @@ import { checkedInput, inputFromBody, inputFromQuery } from "./given-input.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import type { KeptRun } from "./kept-run.ts";
-import { formFor, sendStream } from "./operation-stream.ts";
+import { formFor, STREAM_TYPES, sendStream } from "./operation-stream.ts";
 import { bodyOf, untilGone } from "./requests.ts";
 import type { Exposed, ServerHost } from "./server-host.ts";
 
@@ -83,12 +83,15 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
       async (context) => {
         await op.check?.(context, input);
         if (!isStream(op)) return c.json((await op.run(context, input)) as Values);
+        const form = formFor(c.req.header("accept"));
+        // It would run, unheard, until the client hangs up.
+        if (c.req.method === "HEAD")
+          return c.body(null, 200, { "content-type": STREAM_TYPES[form] });
         if (streams >= MOST_STREAMS) {
           throw new HttpError(429, `${MOST_STREAMS} operations stream already; end one of them.`);
         }
         streams++;
         try {
-          const form = formFor(c.req.header("accept"));
           const errorOf = (error: unknown) => errorAnswer(error, around.onBug);
           await sendStream(outgoing, form, around.headers, op.stream(context, input), errorOf);
           return RESPONSE_ALREADY_SENT;

@@ -69,5 +69,5 @@ function isOrigin(text: string): boolean {
 }
 
 export function isLoopback(address: string): boolean {
-  return address === "::1" || address.startsWith("127.");
+  return address === "::1" || (isIP(address) === 4 && address.startsWith("127."));
 }

@@ -45,6 +45,7 @@ interface Attached {
 export class EventHub {
   readonly #around: HubAround;
   readonly #streams = new Set<EventStream>();
+  #joining = 0;
   #attached: Attached | null = null;
   #attaching: Promise<Attached> | null = null;
   /** Behind the last line that was sent. */
@@ -65,6 +66,11 @@ export class EventHub {
     return this.#streams.size;
   }
 
+  /** With those that are about to begin: many may ask at once. */
+  get sizeSoon(): number {
+    return this.#streams.size + this.#joining;
+  }
+
   /** The response is the stream from now on. Rejects before that when the run cannot be read. */
   async join(
     response: ServerResponse,
@@ -72,7 +78,10 @@ export class EventHub {
     filter: EventFilter,
     from: string | undefined,
   ): Promise<void> {
-    const { store, follow, first } = await this.#counted();
+    this.#joining++;
+    const { store, follow, first } = await this.#counted().finally(() => {
+      this.#joining--;
+    });
     if (response.destroyed) return this.#detachUnused();
     const stream = new EventStream(response, headers, filter, this.#around.unreadBytes);
     // From here on it gets what comes after this position.
@@ -82,7 +91,8 @@ export class EventHub {
     this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref();
     const at = new Date(this.#around.now()).toISOString();
     const missed = from === undefined ? null : missedLines(follow, from, to);
-    const start = missed === null ? to : (from ?? to);
+    // A client that resumes from "end" would begin with a later one.
+    const start = missed === null || from === "end" ? to : (from ?? to);
     stream.sendNow("hello", { counts: first, at }, start);
     if (from !== undefined && missed === null) stream.sendNow("reset", {}, to);
     for await (const { line, position } of missed?.news() ?? []) {

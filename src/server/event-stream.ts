@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
 import type { EventFilter } from "./event-filter.ts";
+import { STREAM_TYPES } from "./operation-stream.ts";
 import { drained } from "./requests.ts";
 
 /** Events that come while it catches up. */
@@ -26,7 +27,7 @@ export class EventStream {
     this.#response = response;
     response.writeHead(200, {
       ...headers,
-      "content-type": "text/event-stream; charset=utf-8",
+      "content-type": STREAM_TYPES.sse,
       connection: "close",
       // For proxies that would wait for more.
       "x-accel-buffering": "no",

@@ -1,4 +1,4 @@
-import { translate } from "../base/errno.ts";
+import { refusePath, translate } from "../base/errno.ts";
 import { type ErrorCode, EXIT_STATUS, isVivError, messageOf } from "../base/errors.ts";
 
 /** A refusal that only HTTP has: the status says enough for a program. */
@@ -41,7 +41,7 @@ export function errorAnswer(thrown: unknown, onBug: (error: unknown) => void): E
       body: { error: { code: thrown.code, message: thrown.message } },
     };
   }
-  const error = translate(thrown, "answering a request");
+  const error = refusePath(translate(thrown, "answering a request"));
   if (isVivError(error)) {
     const { code, message, details } = error;
     return { status: statusOf(code, details), body: { error: { ...details, code, message } } };

@@ -1,5 +1,5 @@
 import { setImmediate as turn } from "node:timers/promises";
-import { Gauge, Registry } from "prom-client";
+import { Counter, Gauge, Registry } from "prom-client";
 import type { LedgersNews } from "../ledger/follow.ts";
 import type { Store } from "../queue/store.ts";
 import type { FollowLedgers } from "./event-hub.ts";
@@ -68,7 +68,8 @@ export class Metrics {
     }
     gauges.memory.set(process.memoryUsage.rss());
     const { user, system } = process.cpuUsage();
-    gauges.cpu.set((user + system) / 1e6);
+    gauges.cpu.reset();
+    gauges.cpu.inc((user + system) / 1e6);
     return registry.metrics();
   }
 
@@ -97,6 +98,9 @@ function gaugesIn(registry: Registry) {
     streams: gauge("viv_event_streams", "Open streams of /events"),
     build: gauge("viv_build_info", "1, with the version", ["version"]),
     memory: gauge("process_resident_memory_bytes", "Memory of the server"),
-    cpu: gauge("process_cpu_seconds_total", "CPU time of the server"),
+    cpu: new Counter({
+      ...{ name: "process_cpu_seconds_total", help: "CPU time of the server" },
+      registers: [registry],
+    }),
   };
 }

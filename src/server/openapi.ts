@@ -25,6 +25,8 @@ export async function openApi(host: Pick<ServerHost, "operations" | "version">):
       description:
         "The operations of one run, as on the command line. GET answers what changes nothing; POST needs the token of `viv token`.",
     },
+    servers: [{ url: "/" }],
+    security: OPEN,
     tags: Object.values(GROUPS).map((name) => ({ name })),
     paths,
     components: {
@@ -101,6 +103,8 @@ function embedded(schema: object, name: string, schemas: Schemas): object {
   return own;
 }
 
+/** Without the token on this machine; from another one, with it. */
+const OPEN = [{}, { token: [] }];
 const REF = { $ref: "#/components/schemas/Error" };
 const TEXT = { type: "string" };
 const ERROR = {
@@ -118,7 +122,10 @@ const ERROR = {
 const get = (summary: string, type: string, schema: object = TEXT, parameters: object[] = []) => ({
   get: {
     ...{ summary, parameters },
-    responses: { 200: { description: summary, content: { [type]: { schema } } } },
+    responses: {
+      200: { description: summary, content: { [type]: { schema } } },
+      default: { description: "an error", content: json(REF) },
+    },
   },
 });
 const query = (name: string, description: string) => ({

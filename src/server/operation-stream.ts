@@ -15,7 +15,7 @@ export function formFor(accept: string | undefined): StreamForm {
   return accept?.includes("text/event-stream") ? "sse" : "lines";
 }
 
-const TYPES: Record<StreamForm, string> = {
+export const STREAM_TYPES: Record<StreamForm, string> = {
   lines: "application/x-ndjson; charset=utf-8",
   sse: "text/event-stream; charset=utf-8",
 };
@@ -30,7 +30,7 @@ export async function sendStream(
 ): Promise<void> {
   const begin = () => {
     if (!response.headersSent) {
-      response.writeHead(200, { ...headers, "content-type": TYPES[form] });
+      response.writeHead(200, { ...headers, "content-type": STREAM_TYPES[form] });
       response.flushHeaders();
     }
   };

@@ -16,7 +16,16 @@ export async function bodyOf(request: IncomingMessage, most: number): Promise<st
     if (size > most) throw tooLarge();
     chunks.push(chunk);
   }
-  return Buffer.concat(chunks).toString("utf8");
+  return utf8(Buffer.concat(chunks));
+}
+
+/** Not with other characters in the place of wrong bytes: they would be enqueued. */
+function utf8(bytes: Buffer): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    throw new HttpError(400, "the body is not UTF-8.");
+  }
 }
 
 /** Aborted when the client has hung up. */

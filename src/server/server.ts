@@ -1,8 +1,9 @@
 import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
-import type { AddressInfo, Socket } from "node:net";
+import { type AddressInfo, isIP, type Socket } from "node:net";
 import { resolve } from "node:path";
+import { createSecureContext } from "node:tls";
 import { getRequestListener } from "@hono/node-server";
 import { errno } from "../base/errno.ts";
 import { messageOf, VivError } from "../base/errors.ts";
@@ -45,6 +46,9 @@ export async function startServer({
 }: ServerOptions): Promise<RunningServer> {
   const { bind, hosts, origins } = settings;
   const limits = { ...LIMITS, ...given };
+  if (isIP(bind) === 0) {
+    throw new VivError("USAGE", `${bind || "nothing"} is no address to listen on, like 127.0.0.1.`);
+  }
   if (!isLoopback(bind) && settings.tls === undefined && !settings.insecure) {
     const needs = "it needs tls_cert and tls_key in [server], or insecure = true";
     throw new VivError("USAGE", `${bind} is not only for this machine; ${needs}.`);
@@ -200,7 +204,14 @@ function readTls({ cert, key }: NonNullable<ServerSettings["tls"]>, folder: stri
       throw new VivError("INVALID", message, {}, { cause });
     }
   };
-  return { cert: read(cert), key: read(key) };
+  const pair = { cert: read(cert), key: read(key) };
+  try {
+    createSecureContext(pair);
+  } catch (cause) {
+    const message = `${cert} and ${key} of [server] are no certificate and its key in PEM: ${messageOf(cause)}`;
+    throw new VivError("INVALID", message, {}, { cause });
+  }
+  return pair;
 }
 
 /** By which a browser on this machine reaches it; others by a name of `hosts`. */

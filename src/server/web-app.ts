@@ -8,6 +8,7 @@ import type { Gatekeeper } from "./gatekeeper.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
 import type { Limits } from "./limits.ts";
 import type { Metrics, MetricsAround } from "./metrics.ts";
+import { STREAM_TYPES } from "./operation-stream.ts";
 import { escapeHtml, PLAIN_CSS, plainPage } from "./plain-page.ts";
 import { type StaticFile, staticFile } from "./static-page.ts";
 
@@ -86,12 +87,13 @@ export function webApp(around: WebAround): Hono<Env> {
   });
   app.route("/api", operationRoutes(around));
   app.get("/events", async (c) => {
-    if (hub.size >= limits.eventStreams) {
+    if (hub.sizeSoon >= limits.eventStreams) {
       throw new HttpError(
         429,
         `${limits.eventStreams} streams of events are open already; close one.`,
       );
     }
+    if (c.req.method === "HEAD") return c.body(null, 200, { "content-type": STREAM_TYPES.sse });
     const { outgoing } = c.env;
     const { searchParams } = new URL(c.req.url);
     const from = c.req.header("last-event-id") || searchParams.get("from") || undefined;

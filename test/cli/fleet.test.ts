@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
@@ -228,6 +228,32 @@ describe("in the background", () => {
       status: 0,
       stdout: expect.stringContaining("no viv up"),
     });
+  });
+
+  it("a second down waits as the first does; after it, down --now still ends in order", async () => {
+    const here = farm();
+    const downs = () =>
+      new Running(["down", "--json"], {
+        ...{ cwd: here.folder, env: { VIV_STATE: join(here.folder, "state") } },
+      });
+    for (const now of [false, true]) {
+      const up = here.up();
+      await up.says('"ready"');
+      here.say("enqueue", "--type", "x");
+      const count = here.begun().length + 1;
+      await until("it has begun", () => here.begun().length === count);
+      const first = downs();
+      await first.says('"waits"');
+      const second = downs();
+      await second.says('"waits"');
+      if (now) expect(here.say("down", "--now").status).toBe(0);
+      else here.go();
+      await up.end();
+      expect(events(up).at(-1)).toMatchObject({ kind: "down" });
+      expect(here.counts()).toMatchObject(now ? { done: 1, pending: 1 } : { done: 1, pending: 0 });
+      for (const one of [first, second]) expect((await one.end()).status).toBe(0);
+      if (!now) rmSync(join(here.folder, "go"));
+    }
   });
 
   it("runs the agents of a pit as a part", async () => {

@@ -52,6 +52,31 @@ describe("a stream", () => {
     expect(ids).toEqual(["t.0", "t.1", "t.2", "t.4", "t.5", "t.6"]);
   });
 
+  it("that is not UTF-8 is refused with its line, also where it is cut within a character", async () => {
+    const good = Buffer.from(lines({ type: "a", id: "t.1", payload: { x: "\ufffd" } }));
+    const cut = Buffer.from('{"type":"a","id":"t.2"}é');
+    for (const bad of [
+      Buffer.from('{"type":"a","id":"t.2","payload":{"x":"\xe9"}}\n', "latin1"),
+      cut.subarray(0, -1),
+    ]) {
+      for (const chunks of [[Buffer.concat([good, bad])], [good, bad]]) {
+        expect(await stream(chunks, "--if-absent")).toMatchObject({
+          ...{ status: 2, stderr: expect.stringContaining("line 2: it is not UTF-8.") },
+        });
+        expect(pending()).not.toContain("t.2.json");
+      }
+    }
+    expect(
+      (
+        await stream(
+          [...Buffer.concat([good])].map((byte) => Buffer.of(byte)),
+          "--if-absent",
+        )
+      ).status,
+    ).toBe(0);
+    expect(task("t.1").payload).toEqual({ x: "\ufffd" });
+  });
+
   it("says in people's words how many, and where they are", async () => {
     const said = await stream(lines({ type: "a", id: "t.1" }, { type: "a", depends_on: ["t.1"] }));
     expect(said).toEqual({

@@ -56,10 +56,15 @@ it("viv serve says where it is, is found by viv token, refuses a second one, and
   ).toEqual(["up", "stopping", "finished"]);
   expect(existsSync(file)).toBe(false);
   expect(existsSync(`${day}.seal`)).toBe(true);
-  expect(viv(["serve", "--bind", "0.0.0.0"], around)).toMatchObject({
-    status: 2,
-    stderr: expect.stringContaining("tls_cert"),
-  });
+  for (const [bind, why] of [
+    ["0.0.0.0", "tls_cert"],
+    ["127.example.org", "is no address"],
+    ["localhost", "is no address"],
+  ] as const) {
+    expect(viv(["serve", "--bind", bind], around)).toMatchObject({
+      ...{ status: 2, stderr: expect.stringContaining(why) },
+    });
+  }
 });
 
 it("on another interface everything needs the token, and the cookie is secure", async (context) => {
@@ -73,6 +78,8 @@ it("on another interface everything needs the token, and the cookie is secure", 
   } catch {
     return context.skip("no openssl on this machine");
   }
+  const broken = serveRun({ bind: "0.0.0.0", tls: { cert: key, key } });
+  await expect(broken).rejects.toMatchObject({ code: "INVALID" });
   const served = await serveRun({ bind: "0.0.0.0", tls: { cert, key } });
   const ask = (path: string, headers: Record<string, string> = {}) =>
     new Promise<{ status: number; cookie: string }>((resolve, reject) => {

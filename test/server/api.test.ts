@@ -15,17 +15,27 @@ const errorIn = async (response: Response) => ({
 
 interface Api {
   openapi: string;
+  security: object[];
   paths: Record<
     string,
-    { get?: { parameters: { name: string; required: boolean }[] }; post?: object }
+    {
+      get?: { parameters: { name: string; required: boolean }[]; security?: object[] };
+      post?: { security?: object[] };
+    }
   >;
 }
 
 describe("the operations", () => {
   it("are those of the catalogue, or are left out for a reason", async () => {
     const served = await serveRun();
-    const { paths, openapi } = await served.json<Api>("/openapi.json");
+    const { paths, openapi, security } = await served.json<Api>("/openapi.json");
     expect(openapi).toBe("3.1.0");
+    expect(security).toEqual([{}, { token: [] }]); // of all that does not say another
+    for (const { get, post } of Object.values(paths)) {
+      expect([get?.security, post?.security ?? [{ token: [] }]]).toEqual([
+        ...[undefined, [{ token: [] }]],
+      ]);
+    }
     expect(await danglingRefs(served)).toEqual([]);
     for (const { name } of CATALOG.commands) {
       const path = `/api/${name.replaceAll(" ", "/")}`;
@@ -176,6 +186,22 @@ describe("the operations", () => {
       await wrong("/api/enqueue", post("type=t", "application/x-www-form-urlencoded")),
     ).toMatchObject({ status: 415 });
     expect(await wrong("/api/retry", post("{}"))).toMatchObject({ status: 400 });
+    // Not enqueued with other characters in the place of wrong bytes.
+    const latin = Buffer.from('{"type":"t","id":"l","payload":{"name":"\xe9"}}\n', "latin1");
+    for (const [path, type] of [
+      ["/api/enqueue", "application/json"],
+      ["/api/enqueue/lines", "application/x-ndjson"],
+    ] as const) {
+      expect(await wrong(path, { ...post("", type), body: latin })).toMatchObject({
+        ...{ status: 400, message: expect.stringContaining("not UTF-8") },
+      });
+    }
+    for (const path of ["a%00b", "x".repeat(5000), "/etc/passwd/x"]) {
+      for (const from of ["board/ls?board", "warden/status?state"]) {
+        expect((await wrong(`/api/${from}=${path}`)).code, `${from}=${path}`).not.toBe("BUG");
+      }
+    }
+    expect(await wrong("/api/show?id=l")).toMatchObject({ status: 404 });
     const cancelled = await served.post<{ tasks: object[] }>("/api/cancel", { ids: ["a"] });
     expect(cancelled.tasks).toMatchObject([{ id: "a", to: "cancelled" }]);
     const shown = await served.json<{ ledger: { event: string; by?: string }[] }>("/api/show?id=a");
@@ -335,6 +361,9 @@ it("counts for Prometheus what the ledger and the run say, and goes on from ther
   await store.append({ ...usage, models: [...usage.models] });
   const scrape = async () => (await served.ask("/metrics")).text();
   const first = await scrape();
+  const totals = [...first.matchAll(/^# TYPE (\S+_total) (\w+)$/gm)];
+  expect(totals.length).toBeGreaterThan(0);
+  for (const [, name, type] of totals) expect([name, type]).toEqual([name, "counter"]);
   for (const line of [
     'viv_tasks{state="done"} 2',
     'viv_attempts_total{outcome="done"} 2',

@@ -71,6 +71,20 @@ describe("/events", () => {
     await served.post("/api/enqueue", { type: "t", id: "a" });
     const again = await Events.open(served, "/events", lastId);
     await again.next(isLine("enqueued", "a"));
+    // Also of one that has asked for the end: it was another one.
+    const end = await Events.open(served, "/events?from=end");
+    end.close();
+    await served.post("/api/enqueue", { type: "t", id: "b" });
+    await (await Events.open(served, "/events", end.lastId)).next(isLine("enqueued", "b"));
+  });
+
+  it("HEAD of a stream has no stream", async () => {
+    const served = await serveRun();
+    for (const path of ["/events", "/api/watch"]) {
+      const { status, headers } = await rawAsk(served, path, {}, { method: "HEAD" });
+      expect([path, status, headers["content-type"]]).toEqual([path, 200, expect.any(String)]);
+    }
+    expect(await (await served.ask("/metrics")).text()).toContain("viv_event_streams 0");
   });
 
   it("asks to read anew when lines are lost: of another run, or with an id that is none", async () => {
@@ -165,6 +179,11 @@ describe("/events", () => {
     const served = await serveRun({}, {}, { eventStreams: 2 });
     const [a] = [await Events.open(served), await Events.open(served)];
     expect((await rawAsk(served, "/events")).status).toBe(429);
+    const more = await serveRun({}, {}, { eventStreams: 2 });
+    const asked = [1, 2, 3, 4, 5].map(() => more.ask("/events"));
+    const answers = await Promise.all(asked);
+    expect(answers.map(({ status }) => status).sort()).toEqual([200, 200, 429, 429, 429]);
+    for (const { body } of answers) await body?.cancel();
     expect(await (await served.ask("/metrics")).text()).toContain("viv_event_streams 2");
     await served.server.stop();
     await until("they are over", () => a?.isOver === true);

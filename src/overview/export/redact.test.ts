@@ -64,11 +64,26 @@ describe("secrets", () => {
     `-----BEGIN RSA PRIVATE KEY-----\n${long}\n${long}\n-----END RSA PRIVATE KEY-----`,
     `-----BEGIN OPENSSH PRIVATE KEY-----\n${long}\n${long}`,
     `${long}\n-----END PRIVATE KEY-----`,
+    `viv_${long}Ab1x`,
+    `gsk_${long}`,
+    `hvs.${long}`,
+    `AGE-SECRET-KEY-${long.toUpperCase()}`,
+    `https://hooks.slack.com/services/T000/B000/${long}`,
+    `https://discord.com/api/webhooks/1234/${long}`,
+    `bot123456789:${long.slice(1)}`,
+    `curl -u ida:${long} https://example.org`,
+    `mysql --password ${long}`,
+    `AccountKey=${long}==;EndpointSuffix=x`,
+    `<password>${long}</password>`,
+    `passphrase "${long}"`,
+    `{\\"cookie\\": \\"session=${long}\\"}`,
+    `{\\"client_secret\\": \\"${long}\\"}`,
+    `{\\\\\\"api_key\\\\\\":\\\\\\"${long}\\\\\\"}`,
     `the word is correct-horse-9`,
   ])("takes out %s", (text) => {
     for (const around of [text, `before ${text} after`, `{"log":"${text}"}`]) {
       const shown = redact(around);
-      expect(shown).not.toContain(long);
+      expect(shown.toLowerCase()).not.toContain(long.slice(1).toLowerCase());
       expect(shown).not.toContain("correct-horse-9");
       expect(shown).toContain("[redacted]");
     }
@@ -79,6 +94,9 @@ describe("secrets", () => {
     "total_tokens=950",
     "the token was refused",
     "secret: true",
+    "at 12:30:45, pid 12345678:9",
+    "viv token --link; git log -u",
+    "use --token, or a password file",
     "vivarium@0.1.0",
   ])("leaves %s", (text) => expect(redact(text)).toBe(text));
 

@@ -73,7 +73,10 @@ function pathsBelow(roots: readonly string[]): Redact {
   };
 }
 
-const NAMED = "password|passwd|passphrase|secret|token|api[_-]?key|access[_-]?key|private[_-]?key";
+const NAMED =
+  "password|passwd|passphrase|secret|token|(?:api|access|private|account|shared|signing|encryption)[_-]?key";
+/** In JSON that is a text of JSON, quotes have backslashes before them. */
+const QUOTE = "\\\\{0,3}[\"']";
 /** No secret: a number of tokens, a flag. */
 const HARMLESS = /^["']?(?:[\d.,]+|true|false|null|none|undefined|\[redacted\].*)["']?$/i;
 
@@ -84,7 +87,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     GONE,
   ],
   [
-    /\b((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,20}(?:key|token))(["']?\s{0,3}[:=]\s{0,3}["']?)[^\r\n"']+/gi,
+    /\b((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,20}(?:key|token))((?:\\{0,3}["'])?\s{0,3}[:=]\s{0,3}(?:\\{0,3}["'])?)[^\r\n"']+/gi,
     `$1$2${GONE}`,
   ],
   [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${GONE}`],
@@ -94,8 +97,13 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     `$1${GONE}`,
   ],
   [/\b(?:sk|rk|pk)[-_][\w-]{10,}/g, GONE],
+  // Addresses that anybody may post to who knows them.
+  [/\b(hooks\.slack\.com\/\w{1,20}\/|discord(?:app)?\.com\/api\/webhooks\/)[\w/-]+/gi, `$1${GONE}`],
+  [/(?<![\w-])(?:bot)?\d{8,10}:[\w-]{35}(?![\w-])/g, GONE],
+  [/(\s(?:-u|--user)[\s=]["']?)[^\s:"']{1,100}:[^\s"']+/g, `$1${GONE}`],
+  [/\b(?:viv_[\w-]{40,}|AGE-SECRET-KEY-[A-Z0-9]{10,}|hv[sbr]\.[\w-]{10,})/g, GONE],
   [
-    /\b(?:gh[pousr]_|github_pat_|glpat-|npm_|hf_|dop_v1_|whsec_|pypi-|xox[a-z]-|xapp-|ya29\.|AIza|shpat_|lin_api_)[\w-]{10,}/g,
+    /\b(?:gh[pousr]_|gsk_|xai-|r8_|github_pat_|glpat-|npm_|hf_|dop_v1_|whsec_|pypi-|xox[a-z]-|xapp-|ya29\.|AIza|shpat_|lin_api_)[\w-]{10,}/g,
     GONE,
   ],
   [/\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}/g, GONE],
@@ -104,18 +112,23 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){0,4}\.[a-z]{2,24}\b/gi, "[redacted e-mail]"],
 ];
 
-const NAMED_VALUE = new RegExp(
-  `([\\w.-]{0,40}(?:${NAMED})[\\w-]{0,20}["']?\\s{0,3}[:=]\\s{0,3})("[^"\\r\\n]{3,}"?|'[^'\\r\\n]{3,}'?|[^\\s"',;<>{}()]{3,})`,
-  "gi",
-);
+const VALUE = `\\\\{0,3}"[^"\\r\\n]{3,}"?|\\\\{0,3}'[^'\\r\\n]{3,}'?`;
+/** `password: x`, `"api_key": "x"`, `<token>x`; after a flag, or in quotes, a space is enough. */
+const NAMED_VALUES: readonly RegExp[] = [
+  `([\\w.-]{0,40}(?:${NAMED})[\\w-]{0,20}(?:${QUOTE})?\\s{0,3}[:=>]\\s{0,3})(${VALUE}|[^\\s"',;<>{}()]{3,})`,
+  `(--?[\\w-]{0,30}(?:${NAMED})\\s{1,3})(${VALUE}|[^\\s"'<>-][^\\s"'<>]{2,})`,
+  `((?:password|passphrase)\\s{1,3})(${VALUE})`,
+].map((text) => new RegExp(text, "gi"));
 /** The end of a key whose beginning was cut off. */
 const KEY_END = /^[\s\S]*-----END [A-Z ]{0,40}PRIVATE KEY[^-]{0,20}-----/;
 
 function withoutSecrets(text: string): string {
   let said = text;
   for (const [pattern, shown] of SECRETS) said = said.replace(pattern, shown);
-  said = said.replace(NAMED_VALUE, (whole, name: string, value: string) =>
-    HARMLESS.test(value) ? whole : `${name}${GONE}`,
-  );
+  for (const pattern of NAMED_VALUES) {
+    said = said.replace(pattern, (whole, name: string, value: string) =>
+      HARMLESS.test(value) ? whole : `${name}${GONE}`,
+    );
+  }
   return said.includes("PRIVATE KEY") ? said.replace(KEY_END, GONE) : said;
 }

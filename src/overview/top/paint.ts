@@ -73,7 +73,8 @@ export function changes(before: readonly string[], after: readonly string[]): st
   let text = "";
   for (let row = 0; row < rows; row++) {
     const line = after[row] ?? "";
-    if (before[row] !== line) text += `${ESC}[${row + 1};1H${line}${ESC}[K`;
+    // Erased first: behind a line that fills the row, the cursor is still on its last character.
+    if (before[row] !== line) text += `${ESC}[${row + 1};1H${ESC}[K${line}`;
   }
   return text === "" ? "" : `${HOLD}${text}${SHOW}`;
 }

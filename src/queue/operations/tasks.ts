@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
@@ -175,12 +176,27 @@ async function* untilStopped(
 
 /** Lines of a byte stream, without loading it. The last one needs no line break. */
 async function* lines(bytes: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
-  const decoder = new TextDecoder();
+  const decoder = new TextDecoder("utf-8", { fatal: true });
   let rest = "";
+  let count = 0;
+  /** With other characters in the place of wrong bytes, a task would not be the one that was given. */
+  const decoded = (chunk?: Uint8Array) => {
+    try {
+      return decoder.decode(chunk, { stream: chunk !== undefined });
+    } catch {
+      const parts = Buffer.from(chunk ?? [])
+        .toString("latin1")
+        .split("\n");
+      const bad = parts.findIndex((part) => !isUtf8(Buffer.from(part, "latin1")));
+      const line = count + 1 + Math.max(bad, 0);
+      throw new VivError("INVALID", `line ${line}: it is not UTF-8.`, { line });
+    }
+  };
   for await (const chunk of bytes) {
-    rest += typeof chunk === "string" ? chunk : decoder.decode(chunk, { stream: true });
+    rest += typeof chunk === "string" ? chunk : decoded(chunk);
     let from = 0;
     for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n", from)) {
+      count++;
       yield rest.slice(from, end);
       from = end + 1;
     }
@@ -189,6 +205,7 @@ async function* lines(bytes: AsyncIterable<Uint8Array | string>): AsyncGenerator
       throw new VivError("INVALID", "a line of over 64 MiB; each line must be one task.");
     }
   }
+  rest += decoded();
   if (rest !== "") yield rest;
 }
 
