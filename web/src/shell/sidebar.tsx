@@ -7,8 +7,10 @@ import { sayLogin } from "./act.ts";
 import { openHelp } from "./help.tsx";
 import { FIND_KEY } from "./keys.tsx";
 import { pointed } from "./moment-caption.tsx";
+import { openNewTask } from "./new-task.tsx";
 import { openPalette } from "./palette.tsx";
 import { openTask, routeHref, view } from "./router.ts";
+import { openRuns } from "./runs-menu.tsx";
 import { setTheme, THEMES, theme } from "./theme.ts";
 import { VIEWS, type View } from "./views.ts";
 
@@ -26,14 +28,17 @@ export function Sidebar() {
         <Mark />
         <span>Vivarium</span>
       </a>
-      <div class="run">
-        <bdi class="cut" style={{ display: "block", fontWeight: 600 }}>
-          {session.value?.name ?? "…"}
-        </bdi>
-        <bdi class="cut mono t3" style={{ display: "block" }} title={session.value?.run_dir}>
+      <button type="button" class="run" title="viv runs" aria-haspopup="dialog" onClick={openRuns}>
+        <span class="row">
+          <bdi class="cut grow">
+            <b>{session.value?.name ?? "…"}</b>
+          </bdi>
+          <Icon name="down" size={12} />
+        </span>
+        <bdi class="cut mono t3" title={session.value?.run_dir}>
           {session.value?.path ?? ""}
         </bdi>
-      </div>
+      </button>
       <nav class="nav" aria-label="Views">
         {VIEWS.map((one) => (
           <NavLink key={one.name} view={one} />
@@ -42,6 +47,9 @@ export function Sidebar() {
       <div class="foot">
         <Live />
         <ReadOnly />
+        <button type="button" class="flat" onClick={openNewTask}>
+          New task <kbd>N</kbd>
+        </button>
         <button type="button" class="flat" onClick={() => openPalette()}>
           Find <kbd>{FIND_KEY}</kbd>
         </button>

@@ -5,6 +5,7 @@ import { COLUMN_LABEL, COLUMNS, type Column, Glyph } from "../../parts/glyph.tsx
 import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/panel.tsx";
 import { useKeys } from "../../shell/keys.tsx";
+import { NewTaskButton } from "../../shell/new-task.tsx";
 import { openTask, param, setParams, showTask } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { FIRST_STEPS } from "../overview/first-steps.ts";
@@ -43,6 +44,7 @@ export function Board() {
   return (
     <>
       <TopBar title="Board" sub={sub}>
+        <NewTaskButton />
         {reading.value !== null && (
           <span class="t3 sm desk">
             reading {count(reading.value.read)} of {count(reading.value.total)}

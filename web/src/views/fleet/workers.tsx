@@ -6,7 +6,7 @@ import { Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
 import { act, commandOf } from "../../shell/act.ts";
-import { ask } from "../../shell/dialog.tsx";
+import { ask } from "../../shell/ask.tsx";
 import { taskHref } from "../../shell/router.ts";
 import { Recent } from "./recent.tsx";
 

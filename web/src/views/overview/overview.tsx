@@ -8,6 +8,7 @@ import { clock, count, counted, dollars, moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { copy } from "../../shell/act.ts";
 import { NIGHT, useReport } from "../../shell/nav-counts.ts";
+import { NewTaskButton } from "../../shell/new-task.tsx";
 import { param, setParams } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Failures, Killed, Landed, Stuck } from "./below.tsx";
@@ -38,6 +39,7 @@ export function Overview() {
   return (
     <>
       <TopBar title="Overview" sub={sub}>
+        <NewTaskButton />
         <fieldset class="seg" aria-label="Period">
           {PERIODS.map(({ since, label }) => (
             <button
