@@ -27,7 +27,7 @@ export function NewTaskButton() {
     <button
       type="button"
       class="btn"
-      title="viv enqueue"
+      title="viv enqueue (N)"
       aria-label="New task"
       onClick={openNewTask}
     >

@@ -7,7 +7,6 @@ import { sayLogin } from "./act.ts";
 import { openHelp } from "./help.tsx";
 import { FIND_KEY } from "./keys.tsx";
 import { pointed } from "./moment-caption.tsx";
-import { openNewTask } from "./new-task.tsx";
 import { openPalette } from "./palette.tsx";
 import { openTask, routeHref, view } from "./router.ts";
 import { openRuns } from "./runs-menu.tsx";
@@ -47,9 +46,6 @@ export function Sidebar() {
       <div class="foot">
         <Live />
         <ReadOnly />
-        <button type="button" class="flat" onClick={openNewTask}>
-          New task <kbd>N</kbd>
-        </button>
         <button type="button" class="flat" onClick={() => openPalette()}>
           Find <kbd>{FIND_KEY}</kbd>
         </button>

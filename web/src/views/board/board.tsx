@@ -44,7 +44,6 @@ export function Board() {
   return (
     <>
       <TopBar title="Board" sub={sub}>
-        <NewTaskButton />
         {reading.value !== null && (
           <span class="t3 sm desk">
             reading {count(reading.value.read)} of {count(reading.value.total)}
@@ -60,6 +59,7 @@ export function Board() {
           <Icon name={isHeld.value ? "play" : "pause"} size={14} />
           {isHeld.value ? `Go on${arrived > 0 ? `, ${count(arrived)} new` : ""}` : "Hold"}
         </button>
+        <NewTaskButton />
       </TopBar>
       <Main className="board">
         {isEmpty ? (

@@ -39,7 +39,6 @@ export function Overview() {
   return (
     <>
       <TopBar title="Overview" sub={sub}>
-        <NewTaskButton />
         <fieldset class="seg" aria-label="Period">
           {PERIODS.map(({ since, label }) => (
             <button
@@ -60,6 +59,9 @@ export function Overview() {
         >
           Copy report
         </button>
+        <span class="desk">
+          <NewTaskButton />
+        </span>
       </TopBar>
       <Main>
         {error && report === null && (

@@ -55,7 +55,7 @@ export function Dance({
               <bdi>{plain(target)}</bdi>
             </h3>
             <div class="sm t3">{KINDS[kind]}</div>
-            <Chip tone={tone}>
+            <Chip tone={tone} bare>
               {word} {attempt}/{attempts}
             </Chip>
           </div>
