@@ -2,6 +2,7 @@ import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { now } from "../../live/clock.ts";
 import type { CrewMember, Fleet } from "../../live/data-shapes.ts";
+import { Arc } from "../../parts/arc.tsx";
 import { dollars, duration, fullTime } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
 import { Panel } from "../../parts/panel.tsx";
@@ -142,7 +143,6 @@ function NextTick({ member: { state, next_tick, since } }: { member: CrewMember 
 }
 
 const R = 11;
-const ROUND = 2 * Math.PI * R;
 
 /** The time since the last tick as an arc; full is the next one. */
 function Dial({ member, tone, isOff }: { member: CrewMember; tone: Tone; isOff: boolean }) {
@@ -175,13 +175,7 @@ function Dial({ member, tone, isOff }: { member: CrewMember; tone: Tone; isOff: 
         <path class="hand" d="M11.500 10.500v7M16.500 10.500v7" />
       ) : (
         <>
-          <circle
-            class="arc"
-            cx="14"
-            cy="14"
-            r={R}
-            stroke-dasharray={`${(share * ROUND).toFixed(1)} ${ROUND.toFixed(1)}`}
-          />
+          <Arc at={14} r={R} share={share} />
           <path
             class="hand"
             d={`M14 14L${(14 + 7 * Math.sin(angle)).toFixed(1)} ${(14 - 7 * Math.cos(angle)).toFixed(1)}`}
