@@ -50,6 +50,7 @@ export default defineConfig({
     // their tests do. So a test puts back what it changes: environment, clock, what it patched.
     isolate: false,
     env: temporaryFolder(),
+    globalSetup: ["test/web/one-browser.ts"],
     sequence: { sequencer: SlowFirst },
     // Tests start real processes; on a busy machine those are slow long before they are stuck.
     testTimeout: 60_000,

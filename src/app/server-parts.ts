@@ -14,6 +14,7 @@ import { activityHere } from "./activity-here.ts";
 import { followedRuns } from "./followed-runs.ts";
 import { httpOperations, NOT_OVER_HTTP } from "./http-operations.ts";
 import { type Provide, withContext } from "./invoke.ts";
+import { noteRun } from "./note-run.ts";
 import { openRun } from "./open-run.ts";
 import type { PortSettings } from "./ports.ts";
 import { watchConfig } from "./settings/watch-config.ts";
@@ -36,8 +37,11 @@ export function serverHost({
     operations: httpOperations(),
     hidden: NOT_OVER_HTTP,
     ...{ gates: gatesHere, ledgers: ledgersHere },
-    open: async ({ path, onDependencyFailed }, { readOnly }) =>
-      follow(await openRun(path, { readOnly, onDependencyFailed })),
+    open: async ({ path, onDependencyFailed }, { readOnly }) => {
+      const store = await openRun(path, { readOnly, onDependencyFailed });
+      noteRun(store.location, env, cwd, machine.clock.now());
+      return follow(store);
+    },
     invoke: (run, store, { signal, input }, act) => {
       const around = {
         ...{ cwd, env, signal, input, provide: provideFor(store), now: machine.clock.now },

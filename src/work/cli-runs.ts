@@ -30,7 +30,7 @@ const runsCommand: Command = {
 };
 
 function row(run: RunInfo, { color }: Term, now: number) {
-  const { state, counts, last_change, path, note, workers = 0 } = run;
+  const { state, counts, last_change, path, note, address, workers = 0 } = run;
   const paint =
     { running: color.blue, paused: color.yellow, finished: color.green, open: color.yellow }[
       state as string
@@ -39,6 +39,7 @@ function row(run: RunInfo, { color }: Term, now: number) {
     (word) => `${counts?.[word]} ${word}`,
   );
   if (workers > 0) parts.push(counted(workers, "worker"));
+  if (address !== undefined) parts.push(plain(address));
   return [
     paint(state),
     plain(path),

@@ -267,6 +267,30 @@ describe("viv rm", () => {
 });
 
 describe("viv runs", () => {
+  test("has the address of a run's server while it lives", async () => {
+    as("init", "run");
+    const found = async () =>
+      (await json<{ runs: { address?: string }[] }>(["runs"], around())).runs[0];
+    expect(await found()).not.toHaveProperty("address");
+    const server = new Running(["serve", "--run", run, "--port", "0", "--json"], {
+      cwd: home,
+      env,
+    });
+    await server.says('"address"');
+    const { address } = JSON.parse(server.stdout.split("\n")[0] ?? "");
+    expect(await found()).toMatchObject({ path: run, address });
+    expect(await done("runs")).toContain(address);
+    // A run that another process writes to may name anything.
+    const file = join(run, ".viv/server.json");
+    const record = JSON.parse(readFileSync(file, "utf8"));
+    writeFileSync(file, JSON.stringify({ ...record, address: "javascript:alert(1)" }));
+    expect(await found()).not.toHaveProperty("address");
+    writeFileSync(file, JSON.stringify(record));
+    server.child.kill("SIGKILL");
+    await server.end();
+    expect(await found()).not.toHaveProperty("address");
+  });
+
   test("lists every run that a command opened, with its state", async () => {
     expect(await done("runs")).toContain("no run is known");
     const at = (name: string) => join(home, name);

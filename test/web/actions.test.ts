@@ -1,161 +1,166 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Browser, Page } from "playwright-core";
+import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Store } from "../../src/main.ts";
 import { until } from "../support/deadline.ts";
-import { hasBrowser, openPage, startBrowser } from "./browser.ts";
-import { fillWithAllStates, type ServedRun, serveNewRun } from "./served-run.ts";
+import { actOn, ledgerOf } from "./acting.ts";
+import { hasBrowser, startBrowser } from "./browser.ts";
+import { fillWithAllStates, type Place, type ServedRun, serveNewRun } from "./served-run.ts";
 
-/** Each action of the page, by hand, against a real server: what changes is on the disk. */
+/** Each action on a task, by hand, against a real server: what changes is on the disk. */
 
 let browser: Browser;
 let served: ServedRun;
-let page: Page;
-let faults: string[];
+let hands: Awaited<ReturnType<typeof actOn>>;
+
+const ROUTE = `
+[handlers.land]
+handler = "./handle.sh"
+workspace = "worktree"
+repository = "repo"
+`;
+const git = (folder: string, ...args: string[]) =>
+  execFileSync("git", ["-C", join(folder, "repo"), ...args], { encoding: "utf8" }).trim();
 
 beforeAll(async () => {
   if (!hasBrowser) return;
-  [browser, served] = await Promise.all([startBrowser(), serveNewRun(fillWithAllStates)]);
-  ({ page, faults } = await openPage(browser, served.loginLink()));
-  await page.waitForURL(/\/#?/);
+  const fill = async (store: Store, place: Place) => {
+    await fillWithBranches(store, place);
+    await fillWithAllStates(store);
+  };
+  [browser, served] = await Promise.all([startBrowser(), serveNewRun(fill, ROUTE)]);
+  hands = await actOn(browser, served);
 });
 afterAll(async () => {
   await browser?.close();
   await served?.end();
 });
 
-const openTask = async (id: string) => {
-  await page.goto(`${served.address}/#/board?task=${id}`);
-  await drawer().getByText(id).first().waitFor();
+/** Work on branches of a repository, done or in review, as `viv work` leaves it. */
+async function fillWithBranches(store: Store, { folder, viv }: Place): Promise<void> {
+  mkdirSync(join(folder, "repo"));
+  git(folder, "init", "-q", "--template=", "-b", "main");
+  git(folder, "config", "user.name", "t");
+  git(folder, "config", "user.email", "t@example.org");
+  git(folder, "commit", "-q", "--allow-empty", "-m", "first");
+  const script = '#!/bin/sh\ncd "$VIV_WORKSPACE" && echo "$VIV_TASK_ID" >"$VIV_TASK_ID.txt"\n';
+  writeFileSync(join(folder, "handle.sh"), script, { mode: 0o755 });
+  for (const id of ["land.1", "land.2", "land.3"]) {
+    await store.enqueue({ id, type: "land", done_when: "true", review: id === "land.2" });
+  }
+  viv("work", "--drain");
+}
+/** The files of landed work. */
+const landed = () => {
+  const files = () => git(served.folder, "ls-tree", "--name-only", "viv/run").split("\n");
+  return git(served.folder, "branch", "--list", "viv/run") === "" ? [] : files();
 };
-const drawer = () => page.getByRole("complementary");
-const press = (name: string | RegExp) => drawer().getByRole("button", { name }).first().click();
-const confirm = (name: string) => page.getByRole("dialog").getByRole("button", { name }).click();
-const reaches = (id: string, state: string) =>
-  until(`${id} is ${state}`, async () => (await served.stateOf(id)) === state);
-const ledger = () =>
-  readdirSync(join(served.run, "ledger"))
-    .map((name) => readFileSync(join(served.run, "ledger", name), "utf8"))
-    .join("");
 
 describe.skipIf(!hasBrowser)("an action on a task", () => {
-  test("approves what is in review", async () => {
-    await openTask("review.1");
-    await press(/^Approve/);
-    const asks = page.getByRole("dialog").getByRole("button", { name: "Approve unproven" });
-    await until("it is approved, or asked about", async () => {
-      if (await asks.isVisible()) await asks.click();
-      return (await served.stateOf("review.1")) === "done";
-    });
+  test("approves what is in review, without a question", async () => {
+    await hands.openTask("review.1");
+    await hands.inDrawer(/^Approve/);
+    await hands.said("viv approve review.1");
     expect(existsSync(join(served.run, "done/review.1.json"))).toBe(true);
   });
 
+  test("approves what is not proven only after a question, and records it", async () => {
+    await hands.openTask("review.3");
+    await hands.inDrawer(/^Approve/);
+    await hands.page.getByRole("dialog", { name: "Approve review.3 without a proof?" }).waitFor();
+    expect(await served.stateOf("review.3")).toBe("review");
+    await hands.confirm("Approve unproven");
+    await hands.said("viv approve review.3 --unproven");
+    expect(existsSync(join(served.run, "done/review.3.json"))).toBe(true);
+    expect(ledgerOf(served.run)).toContainEqual(
+      expect.objectContaining({ event: "approved", task: "review.3", unproven: expect.anything() }),
+    );
+  });
+
   test("rejects with a note that the next attempt reads", async () => {
-    await openTask("review.2");
-    await press(/^Reject/);
-    await page
-      .getByLabel("What must the next attempt do better?")
-      .fill(`round "away" from <b>zero</b>`);
-    await confirm("Reject");
-    await reaches("review.2", "pending");
-    expect(ledger()).toContain(`"note":"round \\"away\\" from <b>zero</b>"`);
+    const note = `round "away" from <b>zero</b>`;
+    await hands.openTask("review.2");
+    await hands.inDrawer(/^Reject/);
+    await hands.fill("What must the next attempt do better?", note);
+    await hands.confirm("Reject");
+    await hands.reaches("review.2", "pending");
+    expect(ledgerOf(served.run)).toContainEqual(
+      expect.objectContaining({ event: "rejected", task: "review.2", note }),
+    );
   });
 
   test("retries what failed", async () => {
-    await openTask("failed.1");
-    await press(/^Retry/);
-    await confirm("Retry");
-    await reaches("failed.1", "pending");
+    await hands.openTask("failed.1");
+    await hands.inDrawer(/^Retry/);
+    await hands.confirm("Retry");
+    await hands.said("viv retry failed.1");
+    await hands.reaches("failed.1", "pending");
   });
 
   test("releases a claim", async () => {
-    await openTask("working.1");
-    await press(/^Release/);
-    await confirm("Release");
-    await reaches("working.1", "pending");
+    await hands.openTask("working.1");
+    await hands.inDrawer(/^Release/);
+    await hands.confirm("Release");
+    await hands.reaches("working.1", "pending");
     expect(existsSync(join(served.run, "claimed/bob/working.1.json"))).toBe(false);
   });
 
   test("cancels", async () => {
-    await openTask("ready.2");
-    await press(/^Cancel/);
-    await confirm("Cancel the task");
-    await until(
-      "it is cancelled",
-      async () => (await served.store.show("ready.2"))?.cancelled === true,
-    );
+    await hands.openTask("ready.2");
+    await hands.inDrawer(/^Cancel/);
+    await hands.confirm("Cancel the task");
+    const isCancelled = async () => (await served.store.show("ready.2"))?.cancelled === true;
+    await until("it is cancelled", isCancelled);
     // The board says so without being asked.
-    await page.locator('[data-column="failed"] .card', { hasText: "ready.2" }).waitFor();
+    await hands.page.locator('[data-column="failed"] .card', { hasText: "ready.2" }).waitFor();
+  });
+
+  test("merges its branch", async () => {
+    expect(landed()).toEqual([]);
+    await hands.openTask("land.1");
+    await hands.inDrawer(/^Merge/);
+    await hands.said("viv merge land.1");
+    expect(landed()).toEqual(["land.1.txt"]);
+  });
+
+  test("approves and merges", async () => {
+    await hands.openTask("land.2");
+    await hands.inDrawer(/^Approve and merge/);
+    await hands.said("viv merge land.2");
+    expect(existsSync(join(served.run, "done/land.2.json"))).toBe(true);
+    expect(landed()).toEqual(["land.1.txt", "land.2.txt"]);
+  });
+
+  test("retries it from the graph", async () => {
+    await served.store.enqueue({ id: "after.2", type: "fix", depends_on: ["failed.2"] });
+    await hands.toView("Graph");
+    await hands.page.locator("[data-node='failed.2']").first().click();
+    await hands.page.getByRole("region", { name: "The task failed.2" }).waitFor();
+    await hands.press("Retry");
+    await hands.reaches("failed.2", "pending");
   });
 });
 
-describe.skipIf(!hasBrowser)("an action on the fleet", () => {
-  const toFleet = async () => {
-    await page.goto(`${served.address}/#/fleet`);
-    await page.getByRole("heading", { level: 1, name: "Fleet" }).waitFor();
-  };
+describe.skipIf(!hasBrowser)("an action of the palette", () => {
+  const paused = () => existsSync(join(served.run, "paused.json"));
 
   test("pauses and resumes the run", async () => {
-    await toFleet();
-    await page.getByRole("button", { name: "Pause claims" }).click();
-    await until("it is paused", () => existsSync(join(served.run, "paused.json")));
-    await page.getByRole("button", { name: "Resume claims" }).click();
-    await until("it goes on", () => !existsSync(join(served.run, "paused.json")));
-  });
-
-  test("sets the slots of the gate", async () => {
-    await toFleet();
-    const slots = page.getByRole("group", { name: "Slots of the gate" });
-    await slots.getByRole("button", { name: "One slot fewer" }).click();
-    await slots.getByRole("button", { name: "1", exact: true }).waitFor();
-    await slots.getByRole("button", { name: "One slot more" }).click();
-    await slots.getByRole("button", { name: "2", exact: true }).waitFor();
-    const files = readdirSync(join(served.folder, "state"), { recursive: true }).map(String);
-    expect(files.join(" ")).toContain("gate");
-  });
-
-  test("runs, pauses and resumes a schedule", async () => {
-    await toFleet();
-    await page.getByRole("button", { name: "Run nightly now" }).click();
-    await until("its task is there", () =>
-      readdirSync(join(served.run, "pending")).some((name) => name.startsWith("nightly.run.")),
-    );
-    const file = join(served.run, "schedules.json");
-    const paused = () => existsSync(file) && readFileSync(file, "utf8").includes('"paused"');
-    await page.getByRole("button", { name: "Pause nightly" }).click();
+    await hands.toView("Board");
+    await hands.choose("Pause the run");
     await until("it is paused", paused);
-    await page.getByRole("button", { name: "Resume nightly" }).click();
+    await hands.choose("Resume the run");
     await until("it goes on", () => !paused());
   });
 
-  test("files a warrant, and withdraws it; pauses the pool", async () => {
-    await page.goto(`${served.address}/#/warden`);
-    await page
-      .getByRole("button", { name: /File a warrant/ })
-      .first()
-      .click();
-    const form = page.getByRole("dialog");
-    await form.getByLabel("Suspect").selectOption("worker");
-    await form.getByLabel("Name").fill("cyd");
-    await form.getByLabel("Reason, for the receipt").fill("no_progress");
-    await form.getByRole("button", { name: "File it" }).click();
-    const warrants = () =>
-      readdirSync(join(served.folder, "state"), { recursive: true })
-        .map(String)
-        .filter((name) => /warrants\/[^/]+\.json$/.test(name));
-    await until("it is filed", () => warrants().length === 1);
-    await page
-      .getByRole("button", { name: /^Withdraw/ })
-      .first()
-      .click();
-    await until("it is withdrawn", () => warrants().length === 0);
-    await page.getByRole("button", { name: "Pause pool" }).click();
-    await confirm("Pause");
-    await page.getByRole("button", { name: "Resume pool" }).click();
-    await page.getByRole("button", { name: "Pause pool" }).waitFor();
+  test("merges all done work", async () => {
+    await hands.choose("Merge all done work");
+    await hands.said("viv merge --all");
+    expect(landed()).toEqual(["land.1.txt", "land.2.txt", "land.3.txt"]);
   });
 
   test("did all that without an error in the page", () => {
-    expect(faults).toEqual([]);
+    expect(hands.faults).toEqual([]);
   });
 });

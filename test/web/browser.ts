@@ -1,36 +1,19 @@
-import { existsSync } from "node:fs";
 import axeCore from "axe-core";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { expect } from "vitest";
+import { expect, inject } from "vitest";
+import { program } from "./one-browser.ts";
 
-/**
- * A real browser for tests of the page: one per test file, pages are cheap. Where there is none, the
- * tests are skipped, and say so.
- */
+/** A real browser for tests of the page. Where there is none, the tests are skipped, and say so. */
 
-const PLACES = [
-  process.env.VIV_CHROMIUM,
-  "/usr/bin/chromium",
-  "/usr/bin/chromium-browser",
-  "/usr/bin/google-chrome",
-];
-const program = PLACES.find((path) => path !== undefined && existsSync(path));
 if (program === undefined) console.error("chromium is not installed: no test with a browser.");
 export const hasBrowser = program !== undefined;
 
+/** The one of all test files; closing it closes what was opened through it. */
 export async function startBrowser(): Promise<Browser> {
-  return chromium.launch({
-    executablePath: program,
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--disable-quic",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+  const answer = await fetch(inject("browserService"));
+  const place = await answer.text();
+  if (!answer.ok) throw new Error(place);
+  return chromium.connect(place);
 }
 
 export const DESK = { width: 1440, height: 900 };

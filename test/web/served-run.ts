@@ -9,8 +9,7 @@ import { environment, VIV, viv } from "../cli/support.ts";
 import { within } from "../support/deadline.ts";
 
 /** A real run behind a real `viv serve`, for tests of the page with everything in between. */
-export interface ServedRun {
-  folder: string;
+export interface ServedRun extends Place {
   run: string;
   address: string;
   store: Store;
@@ -31,34 +30,48 @@ cron = "0 7 * * *"
 type = "audit"
 `;
 
-/** Until `end()`: several tests share it. */
+/** What a run is made of before its server starts. */
+export interface Place {
+  folder: string;
+  /** In its folder, with its state; fails with what the command says. */
+  viv(...args: string[]): string;
+  /** A command that runs until `end()`. */
+  start(...args: string[]): ChildProcess;
+}
+
+/** Until `end()`: several tests share it. `config` is added to its viv.toml. */
 export async function serveNewRun(
-  fill: (store: Store) => Promise<void> = async () => {},
+  fill: (store: Store, place: Place) => Promise<void> = async () => {},
+  config = "",
 ): Promise<ServedRun> {
   const folder = mkdtempSync(join(tmpdir(), "viv-web-"));
   const run = join(folder, "run");
   const env = { VIV_STATE: join(folder, "state"), HOME: folder, USER: "ada", VIV_RUN: "" };
   mkdirSync(env.VIV_STATE, { mode: 0o700 });
-  writeFileSync(join(folder, "viv.toml"), CONFIG);
+  writeFileSync(join(folder, "viv.toml"), CONFIG + config);
   const store = await openRun(run, { create: true, durability: "fast" });
-  await fill(store);
-  const around = { cwd: folder, env };
+  const say = (...args: string[]) => {
+    const { status, stdout, stderr } = viv(args, { cwd: folder, env });
+    if (status !== 0) throw new Error(`viv ${args.join(" ")}: ${stderr}`);
+    return stdout.trim();
+  };
+  const started: ChildProcess[] = [];
+  const start = (...args: string[]) => {
+    const child = spawn(process.execPath, [VIV, ...args], {
+      ...{ cwd: folder, env: environment(env), stdio: ["pipe", "pipe", "inherit"] },
+    });
+    started.push(child);
+    return child;
+  };
+  await fill(store, { folder, viv: say, start });
   let server: ChildProcess | null = null;
   let port = "0";
   const served: ServedRun = {
-    ...{ folder, run, store, address: "" },
+    ...{ folder, run, store, address: "", viv: say, start },
     stateOf: async (id) => (await store.show(id))?.state ?? null,
-    loginLink() {
-      const { stdout, stderr } = viv(["token", "--link"], around);
-      if (stdout === "") throw new Error(stderr);
-      return stdout.trim();
-    },
+    loginLink: () => say("token", "--link"),
     async startServer() {
-      const args = ["serve", "--port", port, "--json", "--until-stdin-closes"];
-      const stdio = ["pipe", "pipe", "inherit"] as const;
-      server = spawn(process.execPath, [VIV, ...args], {
-        ...{ cwd: folder, env: environment(env), stdio: [...stdio] },
-      });
+      server = start("serve", "--port", port, "--json", "--until-stdin-closes");
       const lines = createInterface(server.stdout as NodeJS.ReadableStream);
       const first = Promise.race([once(lines, "line"), once(server, "exit")]);
       const [line] = await within("the server is up", first);
@@ -66,20 +79,25 @@ export async function serveNewRun(
       port = new URL(served.address).port;
     },
     async stopServer(signal = "SIGTERM") {
-      if (server === null) return;
-      const ended = once(server, "exit");
-      server.kill(signal);
-      await within("the server has ended", ended);
+      if (server !== null) await endNow(server, signal);
       server = null;
     },
     async end() {
-      await served.stopServer("SIGKILL");
+      server = null;
+      await Promise.all(started.map((child) => endNow(child, "SIGKILL")));
       await store.close();
       rmSync(folder, { recursive: true, force: true });
     },
   };
   await served.startServer();
   return served;
+}
+
+async function endNow(child: ChildProcess, signal: NodeJS.Signals) {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, "exit");
+  child.kill(signal);
+  await within("it has ended", ended);
 }
 
 const proof = { command: "true", exit: 0, signal: null, timed_out: false, duration_ms: 5 };
@@ -95,7 +113,7 @@ export async function fillWithAllStates(store: Store): Promise<void> {
     return one;
   };
   for (const id of ["review.1", "review.2", "review.3"]) {
-    await add(id, { review: true });
+    await add(id, { review: true, done_when: id === "review.3" ? "true" : undefined });
     const one = await claim(id);
     await store.append({ event: "step", ...of(one), tool: "Edit", target: "a.ts", ...used(0.1) });
     await store.artifacts.write(`${id}.proof.json`, proofOf(one.attempt));

@@ -12,7 +12,7 @@ function worker(name, engine, doing, more = {}) {
   const base = { process: "alive", alive: true, types: null, account: null, note: "", quiet: 2 };
   return {
     ...{ name, engine, ...base, heartbeat_age: 2, recent: ends("dddddddudddd"), done: 61 },
-    ...{ usd_today: 15.92, doing: null },
+    ...{ usd_today: 15.92, doing: null, paused: null },
     ...(doing && {
       doing: { task, title, attempt: 2, since: ago(since), step, thought, more: 0 },
     }),

@@ -19,6 +19,11 @@ const TYPES = {
 };
 const CSP =
   "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+const RUNS = ["nightly", "backfill", "docs"].map((name, at) => ({
+  ...{ path: `/home/fleet/${name}`, state: ["running", "running", "finished"][at], run_id: name },
+  ...{ counts: { pending: 43, done: 288 }, last_change: null },
+  ...(at < 2 ? { address: `http://127.0.0.1:${4747 + at}` } : {}),
+}));
 const here = fileURLToPath(new URL(".", import.meta.url));
 
 /** `change(fn)` alters the run and tells the page; `posted` has the changes that were asked for. */
@@ -87,6 +92,7 @@ export async function startDevServer({
     why: ({ id }) => (find(id) ? why(find(id)) : null),
     neighbours: () => neighbours(run),
     ...dataOperations,
+    runs: () => ({ runs: RUNS }),
     diff: ({ id, stat }) => diff(find(id) ?? {}, stat !== undefined),
   };
 

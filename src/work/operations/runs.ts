@@ -26,6 +26,8 @@ export interface RunsPort {
   /** One archiving, restoring or removal at a time, over all processes of this user. */
   exclusively<T>(act: () => Promise<T>): Promise<T>;
   bytesIn(path: string): Promise<number>;
+  /** The address of the server that answers for a run now. */
+  addressOf(path: string): string | null;
 }
 
 export const runsPort = definePort<RunsPort>("runs");
@@ -37,6 +39,8 @@ const runInfo = z.object({
   counts: z.optional(counts),
   workers: z.optional(z.number()),
   paused: z.optional(pause),
+  /** Of its page, while `viv serve` or `viv up` runs. */
+  address: z.optional(z.string()),
   /** Of its tasks or its ledger. */
   last_change: z.nullable(z.string()),
   /** What helps, or why it cannot be read. */
@@ -78,9 +82,11 @@ async function inspect(port: RunsPort, path: string): Promise<RunInfo> {
     const workers = liveWorkers(await store.workers()).length;
     const paused = await store.paused();
     const state = runState(all, workers, paused);
+    const address = port.addressOf(path);
     return {
       ...{ path, state, run_id: store.runId, counts: countsInWords(all), workers },
       ...(paused ? { paused } : {}),
+      ...(address === null ? {} : { address }),
       last_change: lastChange(path),
     };
   } finally {

@@ -35,7 +35,10 @@ export interface ScheduleList {
   }[];
 }
 
-export type FleetWorker = Answer<typeof fleet>["workers"][number];
+export type FleetWorker = Answer<typeof fleet>["workers"][number] & {
+  /** Undefined: this server's workers cannot be paused one by one. */
+  paused?: { by: string; at: string; note?: string | null } | null;
+};
 export interface Fleet {
   workers: FleetWorker[];
   crew: (Omit<CrewAnswer, "members"> & { members: CrewMember[] }) | null;

@@ -13,13 +13,16 @@ const known = signal<Session | null>(null);
 /** Which run this is, and whether this browser may change it; null before the first answer. */
 export const session = computed(() => {
   if (known.value === null) return null;
-  const { run_dir } = known.value;
-  const parts = run_dir.split("/").filter(Boolean);
-  // A folder that is only called run says nothing; the one around it does.
-  const last = parts.at(-1) ?? run_dir;
-  const name = ["run", ".viv", "runs"].includes(last) ? (parts.at(-2) ?? last) : last;
-  return { ...known.value, name, path: shortened(parts, run_dir) };
+  return { ...known.value, ...namesOf(known.value.run_dir) };
 });
+
+/** What a run is called: a folder that is only called run says nothing; the one around it does. */
+export function namesOf(folder: string): { name: string; path: string } {
+  const parts = folder.split("/").filter(Boolean);
+  const last = parts.at(-1) ?? folder;
+  const name = ["run", ".viv", "runs"].includes(last) ? (parts.at(-2) ?? last) : last;
+  return { name, path: shortened(parts, folder) };
+}
 
 export async function readSession(): Promise<void> {
   try {

@@ -76,10 +76,19 @@ export function Glyph({ tone, label }: { tone: Tone; label?: string }) {
   );
 }
 
-export function Chip({ tone, children }: { tone: Tone; children: ComponentChildren }) {
+/** `bare`: its shape stands beside it already. */
+export function Chip({
+  tone,
+  bare,
+  children,
+}: {
+  tone: Tone;
+  bare?: boolean;
+  children: ComponentChildren;
+}) {
   return (
     <span class={`chip s-${tone}`}>
-      <Glyph tone={tone} />
+      {!bare && <Glyph tone={tone} />}
       {children}
     </span>
   );

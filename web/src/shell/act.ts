@@ -7,24 +7,32 @@ import { type Toast, toast } from "./toasts.tsx";
 const WORDS = ["ids", "id", "name", "account", "target", "open"];
 
 /** The command that does the same: `viv reject fix.204 --note 'round away from zero'`. */
-export function commandOf(operation: string, input: object = {}): string {
+export function commandOf(
+  operation: string,
+  input: object = {},
+  asWords: readonly string[] = WORDS,
+): string {
   const words: string[] = [];
   const flags: string[] = [];
   for (const [key, value] of Object.entries(input)) {
     if (value === undefined || value === null || value === false) continue;
-    const given = (Array.isArray(value) ? value : [value]).map((one) => shellWord(String(one)));
-    if (WORDS.includes(key)) words.push(...given);
+    const given = (Array.isArray(value) ? value : [value]).map((one) =>
+      shellWord(typeof one === "object" ? JSON.stringify(one) : String(one)),
+    );
+    if (asWords.includes(key)) words.push(...given);
     else if (value === true) flags.push(`--${key.replaceAll("_", "-")}`);
     else flags.push(`--${key.replaceAll("_", "-")} ${given.join(",")}`);
   }
   return ["viv", operation, ...words, ...flags].join(" ");
 }
 
-export interface ActOptions {
+export interface ActOptions<T> {
   /** What to say when it is done: `fix.204 approved`. */
-  said?: string;
+  said?: string | ((answer: T) => Toast);
   /** Where the command is not as `commandOf` makes it. */
   command?: string;
+  /** Where a refusal is shown beside what was typed, and not as a message. */
+  onRefused?: (error: ApiError) => void;
 }
 
 /**
@@ -34,27 +42,24 @@ export interface ActOptions {
 export async function act<T>(
   operation: string,
   input: object,
-  { said, command = commandOf(operation, input) }: ActOptions = {},
+  { said = "Done.", command = commandOf(operation, input), onRefused }: ActOptions<T> = {},
 ): Promise<T | null> {
   try {
     const answer = await post<T & { warnings?: string[] }>(operation, input);
-    toast({ text: said ?? "Done.", command });
+    toast({ ...(typeof said === "string" ? { text: said } : said(answer)), command });
     // Not every change is an event.
     refreshResources("/api/");
     for (const text of answer.warnings ?? []) toast({ text, isBad: true });
     return answer;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
-    toast(refusal(error, command));
+    if (onRefused) onRefused(error);
+    else toast(error.status === 401 ? LOGIN : { text: error.message, command, isBad: true });
     return null;
   }
 }
 
-function refusal({ status, message }: ApiError, command: string): Toast {
-  return status === 401 ? LOGIN : { text: message, command, isBad: true };
-}
-
-const LOGIN: Toast = {
+export const LOGIN: Toast = {
   text: "To change anything, log in: open the link that this command prints.",
   ...{ command: "viv token --link", isBad: true },
   action: { label: "Copy", run: () => void copy("viv token --link") },

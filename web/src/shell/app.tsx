@@ -3,12 +3,14 @@ import { useEffect, useState } from "preact/hooks";
 import { connection } from "../live/events.ts";
 import { Empty } from "../parts/empty.tsx";
 import { TaskDrawer } from "../views/task/task-drawer.tsx";
-import { Questions } from "./dialog.tsx";
+import { Questions } from "./ask.tsx";
 import { Help, openHelp } from "./help.tsx";
 import { useKeys } from "./keys.tsx";
 import { MomentCaption } from "./moment-caption.tsx";
+import { NewTaskDialog, openNewTask } from "./new-task.tsx";
 import { Palette } from "./palette.tsx";
 import { go, openTask, routeHref, view } from "./router.ts";
+import { RunsMenu } from "./runs-menu.tsx";
 import { Sidebar, Tabs } from "./sidebar.tsx";
 import { nextTheme } from "./theme.ts";
 import { Toasts } from "./toasts.tsx";
@@ -20,6 +22,7 @@ export function App() {
     ...VIEWS.filter(({ key }) => key !== undefined).map(({ name, label, key = "" }) => ({
       ...{ keys: [key], label, run: () => go(routeHref(name)) },
     })),
+    { keys: ["n"], label: "New task", run: openNewTask },
     { keys: ["t"], label: "Change the theme", run: nextTheme },
     { keys: ["?"], label: "List the keys", run: openHelp },
   ]);
@@ -48,6 +51,8 @@ export function App() {
       <Tabs />
       {isInDrawer && <TaskDrawer />}
       <Palette />
+      <NewTaskDialog />
+      <RunsMenu />
       <Help />
       <Questions />
       <Toasts />

@@ -8,7 +8,9 @@ import { Icon, type IconName } from "../parts/icons.tsx";
 import { act } from "./act.ts";
 import { Dialog } from "./dialog.tsx";
 import { openHelp } from "./help.tsx";
+import { openNewTask } from "./new-task.tsx";
 import { go, routeHref, showTask } from "./router.ts";
+import { openRuns } from "./runs-menu.tsx";
 import { nextTheme } from "./theme.ts";
 import { VIEWS } from "./views.ts";
 
@@ -39,6 +41,7 @@ export function listenForPalette(): void {
 
 /** What can be done from anywhere; a view adds its own to them. */
 const ACTIONS: Choice[] = [
+  { key: "a-new", label: "New task", hint: "N", icon: "plus", run: openNewTask },
   {
     ...{ key: "a-pause", label: "Pause the run", hint: "viv pause", icon: "pause" },
     run: () => void act("pause", {}, { said: "The run is paused." }),
@@ -51,6 +54,7 @@ const ACTIONS: Choice[] = [
     ...{ key: "a-merge", label: "Merge all done work", hint: "viv merge --all", icon: "merge" },
     run: () => void act("merge", { all: true }, { said: "The merge queue has run." }),
   },
+  { key: "a-runs", label: "Other runs", hint: "viv runs", icon: "git", run: openRuns },
   { key: "a-theme", label: "Change the theme", hint: "T", icon: "sun", run: nextTheme },
   { key: "a-help", label: "List the keys", hint: "?", icon: "more", run: openHelp },
 ];

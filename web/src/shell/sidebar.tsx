@@ -9,6 +9,7 @@ import { FIND_KEY } from "./keys.tsx";
 import { pointed } from "./moment-caption.tsx";
 import { openPalette } from "./palette.tsx";
 import { openTask, routeHref, view } from "./router.ts";
+import { openRuns } from "./runs-menu.tsx";
 import { setTheme, THEMES, theme } from "./theme.ts";
 import { VIEWS, type View } from "./views.ts";
 
@@ -26,14 +27,17 @@ export function Sidebar() {
         <Mark />
         <span>Vivarium</span>
       </a>
-      <div class="run">
-        <bdi class="cut" style={{ display: "block", fontWeight: 600 }}>
-          {session.value?.name ?? "…"}
-        </bdi>
-        <bdi class="cut mono t3" style={{ display: "block" }} title={session.value?.run_dir}>
+      <button type="button" class="run" title="viv runs" aria-haspopup="dialog" onClick={openRuns}>
+        <span class="row">
+          <bdi class="cut grow">
+            <b>{session.value?.name ?? "…"}</b>
+          </bdi>
+          <Icon name="down" size={12} />
+        </span>
+        <bdi class="cut mono t3" title={session.value?.run_dir}>
           {session.value?.path ?? ""}
         </bdi>
-      </div>
+      </button>
       <nav class="nav" aria-label="Views">
         {VIEWS.map((one) => (
           <NavLink key={one.name} view={one} />

@@ -33,7 +33,7 @@ export function Toasts() {
       {shown.value.map(({ key, text, command, isBad, action }) => (
         <div key={key} class={isBad ? "toast is-bad" : "toast"}>
           <div>
-            <bdi>{text}</bdi> {command && <span class="cmd nowrap">{command}</span>}
+            <bdi>{text}</bdi> {command && <span class="cmd">{command}</span>}
           </div>
           <span class="row">
             {action && (

@@ -4,6 +4,7 @@ import { connection } from "../live/events.ts";
 import { session } from "../live/session.ts";
 import { Mark } from "../parts/icons.tsx";
 import { ConnectionBanner } from "./banner.tsx";
+import { openRuns } from "./runs-menu.tsx";
 
 /** The head of a view: its name, one fact in grey, its controls at the right edge. */
 export function TopBar({
@@ -30,10 +31,16 @@ export function TopBar({
         <span class="grow" />
         {children}
         <span class="phone">
-          <span class="row t3 sm">
+          <button
+            type="button"
+            class="flat row t3 sm"
+            title="viv runs"
+            aria-haspopup="dialog"
+            onClick={openRuns}
+          >
             <i class={`dot s-${isLost ? "review" : "done"}`} />
             <bdi class="cut">{session.value?.name}</bdi>
-          </span>
+          </button>
         </span>
       </header>
     </>

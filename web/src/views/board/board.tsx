@@ -5,6 +5,7 @@ import { COLUMN_LABEL, COLUMNS, type Column, Glyph } from "../../parts/glyph.tsx
 import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/panel.tsx";
 import { useKeys } from "../../shell/keys.tsx";
+import { NewTaskButton } from "../../shell/new-task.tsx";
 import { openTask, param, setParams, showTask } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { FIRST_STEPS } from "../overview/first-steps.ts";
@@ -58,6 +59,7 @@ export function Board() {
           <Icon name={isHeld.value ? "play" : "pause"} size={14} />
           {isHeld.value ? `Go on${arrived > 0 ? `, ${count(arrived)} new` : ""}` : "Hold"}
         </button>
+        <NewTaskButton />
       </TopBar>
       <Main className="board">
         {isEmpty ? (

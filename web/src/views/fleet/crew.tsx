@@ -2,12 +2,12 @@ import { computed } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 import { now } from "../../live/clock.ts";
 import type { CrewMember, Fleet } from "../../live/data-shapes.ts";
+import { Arc } from "../../parts/arc.tsx";
 import { dollars, duration, fullTime } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
-import { Icon, type IconName } from "../../parts/icons.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
-import { act, commandOf } from "../../shell/act.ts";
+import { ActButton } from "./act-button.tsx";
 import { Recent } from "./recent.tsx";
 import { FleetHead } from "./workers.tsx";
 
@@ -59,6 +59,11 @@ function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => v
   const { name, state, lifecycle, engine, note, thought, recent, cost_today } = member;
   const { tone, word } = LOOKS[state];
   const isOff = state === "paused" || state === "parked";
+  const own = { input: { name }, onChange };
+  const says = (label: string, said: string) => ({
+    label: `${label}: ${name}`,
+    said: `${name} ${said}`,
+  });
   return (
     <tr>
       <td class="sign">
@@ -74,7 +79,9 @@ function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => v
         <span class="sm t3 cut">{engine}</span>
       </td>
       <td class="state">
-        <Chip tone={tone}>{word}</Chip>
+        <Chip tone={tone} bare>
+          {word}
+        </Chip>
       </td>
       <td class="doing">
         <span class="cut">
@@ -93,11 +100,22 @@ function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => v
       </td>
       <td class="right cost">{dollars(cost_today)}</td>
       <td class="ops">
-        {!isOff && <Act icon="tick" op="crew tick" label="Tick now" {...{ name, onChange }} />}
+        {!isOff && (
+          <ActButton
+            {...{ ...own, icon: "tick", op: "crew tick" }}
+            {...says("Tick now", "has ticked")}
+          />
+        )}
         {isOff ? (
-          <Act icon="play" op="crew resume" label="Resume" {...{ name, onChange }} />
+          <ActButton
+            {...{ ...own, icon: "play", op: "crew resume" }}
+            {...says("Resume", "goes on")}
+          />
         ) : (
-          <Act icon="pause" op="crew pause" label="Pause" {...{ name, onChange }} />
+          <ActButton
+            {...{ ...own, icon: "pause", op: "crew pause" }}
+            {...says("Pause", "is paused")}
+          />
         )}
       </td>
     </tr>
@@ -107,36 +125,6 @@ function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => v
 function streakOf({ streak, saved, outcome }: CrewMember): string {
   if (streak > 0) return `${streak} without work`;
   return saved > 0 ? `${saved} saved` : (outcome?.replace("_", " ") ?? "");
-}
-
-function Act({
-  icon,
-  op,
-  label,
-  name,
-  onChange,
-}: {
-  icon: IconName;
-  op: string;
-  label: string;
-  name: string;
-  onChange: () => void;
-}) {
-  const said = { Pause: "is paused", Resume: "goes on", "Tick now": "has ticked" }[label];
-  const run = async () => {
-    if (await act(op, { name }, { said: `${name} ${said}` })) onChange();
-  };
-  return (
-    <button
-      type="button"
-      class="btn quiet icon"
-      aria-label={`${label}: ${name}`}
-      title={commandOf(op, { name })}
-      onClick={() => void run()}
-    >
-      <Icon name={icon} size={14} />
-    </button>
-  );
 }
 
 function NextTick({ member: { state, next_tick, since } }: { member: CrewMember }) {
@@ -155,7 +143,6 @@ function NextTick({ member: { state, next_tick, since } }: { member: CrewMember 
 }
 
 const R = 11;
-const ROUND = 2 * Math.PI * R;
 
 /** The time since the last tick as an arc; full is the next one. */
 function Dial({ member, tone, isOff }: { member: CrewMember; tone: Tone; isOff: boolean }) {
@@ -188,13 +175,7 @@ function Dial({ member, tone, isOff }: { member: CrewMember; tone: Tone; isOff: 
         <path class="hand" d="M11.500 10.500v7M16.500 10.500v7" />
       ) : (
         <>
-          <circle
-            class="arc"
-            cx="14"
-            cy="14"
-            r={R}
-            stroke-dasharray={`${(share * ROUND).toFixed(1)} ${ROUND.toFixed(1)}`}
-          />
+          <Arc at={14} r={R} share={share} />
           <path
             class="hand"
             d={`M14 14L${(14 + 7 * Math.sin(angle)).toFixed(1)} ${(14 - 7 * Math.cos(angle)).toFixed(1)}`}

@@ -53,7 +53,7 @@ export default function FleetView() {
               A worker claims ready tasks and runs a handler for each. It appears here at once.
             </Empty>
           )}
-          {workers.length > 0 && <Workers workers={workers} />}
+          {workers.length > 0 && <Workers workers={workers} onChange={refresh} />}
           {data?.crew && <Crew crew={data.crew} onChange={refresh} />}
           {data && (data.parts?.running || data.schedules) && (
             <div class="cols-even">

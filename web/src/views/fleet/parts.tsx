@@ -1,11 +1,10 @@
 import type { Fleet, ScheduleList } from "../../live/data-shapes.ts";
 import { count, counted, moment } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
-import { Icon } from "../../parts/icons.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
-import { act, commandOf } from "../../shell/act.ts";
+import { ActButton } from "./act-button.tsx";
 
 const TONES: Record<string, Tone> = {
   working: "working",
@@ -75,9 +74,6 @@ export function Parts({ parts }: { parts: NonNullable<Fleet["parts"]> }) {
 export function Schedules({ list, onChange }: { list: ScheduleList; onChange: () => void }) {
   const { schedules, running } = list;
   const note = running ? count(schedules.length) : `${schedules.length}, not running: viv up`;
-  const run = async (op: string, name: string, said: string) => {
-    if (await act(op, { name }, { said })) onChange();
-  };
   return (
     <Panel title="Schedules" note={note}>
       {schedules.length === 0 && (
@@ -101,31 +97,24 @@ export function Schedules({ list, onChange }: { list: ScheduleList; onChange: ()
                 {note !== "" && `; ${plain(note)}`}
               </div>
             </div>
-            <button
-              type="button"
-              class="btn quiet icon"
-              aria-label={`Run ${name} now`}
-              title={commandOf("schedule run", { name })}
-              onClick={() => void run("schedule run", name, `${name} has fired`)}
-            >
-              <Icon name="tick" size={14} />
-            </button>
-            {state !== "disabled" && (
-              <button
-                type="button"
-                class="btn quiet icon"
-                aria-label={state === "paused" ? `Resume ${name}` : `Pause ${name}`}
-                title={commandOf(state === "paused" ? "schedule resume" : "schedule pause", {
-                  name,
-                })}
-                onClick={() =>
-                  state === "paused"
-                    ? void run("schedule resume", name, `${name} goes on`)
-                    : void run("schedule pause", name, `${name} is paused`)
-                }
-              >
-                <Icon name={state === "paused" ? "play" : "pause"} size={14} />
-              </button>
+            <ActButton
+              {...{ icon: "tick", op: "schedule run", input: { name }, onChange }}
+              label={`Run ${name} now`}
+              said={`${name} has fired`}
+            />
+            {state === "paused" && (
+              <ActButton
+                {...{ icon: "play", op: "schedule resume", input: { name }, onChange }}
+                label={`Resume ${name}`}
+                said={`${name} goes on`}
+              />
+            )}
+            {state === "on" && (
+              <ActButton
+                {...{ icon: "pause", op: "schedule pause", input: { name }, onChange }}
+                label={`Pause ${name}`}
+                said={`${name} is paused`}
+              />
             )}
           </li>
         ))}

@@ -6,21 +6,28 @@ import { Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
 import { act, commandOf } from "../../shell/act.ts";
-import { ask } from "../../shell/dialog.tsx";
+import { ask } from "../../shell/ask.tsx";
 import { taskHref } from "../../shell/router.ts";
+import { ActButton } from "./act-button.tsx";
 import { Recent } from "./recent.tsx";
 
 /** Silent longer than this, a live worker is worth a look. */
 const SILENT_S = 120;
 
-export function Workers({ workers }: { workers: readonly FleetWorker[] }) {
+export function Workers({
+  workers,
+  onChange,
+}: {
+  workers: readonly FleetWorker[];
+  onChange: () => void;
+}) {
   return (
     <Panel title="Workers" note={count(workers.length)}>
       <table class="fl live">
         <FleetHead last="For" />
         <tbody>
           {workers.map((worker) => (
-            <WorkerRow key={worker.name} worker={worker} />
+            <WorkerRow key={worker.name} worker={worker} onChange={onChange} />
           ))}
         </tbody>
       </table>
@@ -56,17 +63,18 @@ interface Look {
 }
 
 /** One word for its state; a person is needed only where it is amber. */
-export function workerLook({ alive, doing, quiet, process, note }: FleetWorker): Look {
+export function workerLook({ alive, doing, quiet, process, note, paused }: FleetWorker): Look {
   if (!alive) return { tone: doing === null ? "none" : "failed", word: "Gone" };
   const isSilent = (quiet ?? 0) > SILENT_S && doing !== null;
   if (isSilent) return { tone: "review", word: `Silent ${duration((quiet ?? 0) * 1000, true)}` };
   if (doing !== null) return { tone: "working", word: "Working" };
+  if (paused) return { tone: "waiting", word: "Paused" };
   if (/^(held|closed|waits|paused)\b/i.test(note)) return { tone: "waiting", word: "Held" };
   return { tone: "ready", word: process === "none" ? "Seen" : "Idle" };
 }
 
-function WorkerRow({ worker }: { worker: FleetWorker }) {
-  const { name, engine, types, doing, recent, done, heartbeat_age, usd_today, note } = worker;
+function WorkerRow({ worker, onChange }: { worker: FleetWorker; onChange: () => void }) {
+  const { name, engine, types, doing, recent, done, heartbeat_age, usd_today } = worker;
   const { tone, word } = workerLook(worker);
   const kind = engine ?? (types === null ? "any type" : types.join(", "));
   return (
@@ -81,12 +89,14 @@ function WorkerRow({ worker }: { worker: FleetWorker }) {
         <span class="sm t3 cut">{kind}</span>
       </td>
       <td class="state">
-        <Chip tone={tone}>{word}</Chip>
+        <Chip tone={tone} bare>
+          {word}
+        </Chip>
       </td>
       <td class="doing">
         {doing === null ? (
           <span class="t2 cut">
-            <bdi>{note === "" ? "Waits for a task" : plain(note)}</bdi>
+            <bdi>{plain(idleNote(worker))}</bdi>
           </span>
         ) : (
           <>
@@ -118,8 +128,34 @@ function WorkerRow({ worker }: { worker: FleetWorker }) {
         )}
       </td>
       <td class="right cost">{dollars(usd_today)}</td>
-      <td class="ops">{doing !== null && <AskIt name={name} />}</td>
+      <td class="ops">
+        {doing !== null && <AskIt name={name} />}
+        <PauseIt worker={worker} onChange={onChange} />
+      </td>
     </tr>
+  );
+}
+
+/** Of a worker that does nothing: why. */
+function idleNote({ note, paused, alive }: FleetWorker): string {
+  if (!paused) return note || (alive ? "Waits for a task" : "Its process is gone");
+  return `Paused by ${paused.by}${paused.note ? `: ${paused.note}` : ""}`;
+}
+
+/** A paused worker ends what it has begun, and claims nothing. */
+function PauseIt({ worker, onChange }: { worker: FleetWorker; onChange: () => void }) {
+  const { name, paused, alive } = worker;
+  if (paused === undefined || (paused === null && !alive)) return null;
+  const own = { input: { worker: name }, onChange };
+  return paused ? (
+    <ActButton
+      {...{ ...own, icon: "play", op: "resume", label: `Resume ${name}`, said: `${name} goes on` }}
+    />
+  ) : (
+    <ActButton
+      {...{ ...own, icon: "pause", op: "pause", label: `Pause ${name}` }}
+      said={`${name} claims nothing any more`}
+    />
   );
 }
 

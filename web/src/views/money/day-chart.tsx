@@ -1,7 +1,7 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Money } from "../../live/data-shapes.ts";
 import { dollars } from "../../parts/format.ts";
-import { useWidth } from "../timeline/use-width.ts";
+import { useWidth } from "../../parts/use-width.ts";
 import { stackOf } from "./stack.ts";
 
 /** Steps of the accent, then of grey; further models share the last. */

@@ -1,9 +1,10 @@
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
 import type { Lane, Timeline } from "../../live/shapes.ts";
 import { clock, count, moment } from "../../parts/format.ts";
+import { Hatching, KillMark, LaneLabel, labelWidth, shownLanes } from "../../parts/lanes.tsx";
+import { useWidth } from "../../parts/use-width.ts";
 import { type Frame, frameOf, lanePaths, type SpanLook, ticksOf, xOf } from "./night-drawing.ts";
 
-const LABEL = 52;
 const LANE = 12;
 const GAP = 5;
 const BARS = 52;
@@ -13,26 +14,18 @@ const LOOKS: readonly SpanLook[] = ["ok", "again", "no", "run"];
 
 /** What was proven when, on top of who worked when: one axis for both. */
 export function Night({ timeline }: { timeline: Timeline }) {
-  const box = useRef<HTMLDivElement>(null);
-  const [width, setWidth] = useState(0);
-  useLayoutEffect(() => {
-    if (box.current === null) return;
-    const watcher = new ResizeObserver(([entry]) =>
-      setWidth(Math.floor(entry?.contentRect.width ?? 0)),
-    );
-    watcher.observe(box.current);
-    return () => watcher.disconnect();
-  }, []);
+  const { ref, width } = useWidth<HTMLDivElement>();
   return (
-    <div class="night live" ref={box}>
+    <div class="night live" ref={ref}>
       {width > 0 && <Drawing timeline={timeline} width={width} />}
     </div>
   );
 }
 
 function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
-  const frame = frameOf(timeline, LABEL, width - LABEL - 4);
-  const lanes = useMemo(() => shownLanes(timeline), [timeline]);
+  const left = labelWidth(width);
+  const frame = frameOf(timeline, left, width - left - 4);
+  const lanes = useMemo(() => shownLanes(timeline.lanes, MOST_LANES), [timeline]);
   const crewGap = (index: number) => (lanes[index]?.kind === "crew" ? 8 : 0);
   const top = (index: number) => TOP + index * (LANE + GAP) + crewGap(index);
   const bottom = lanes.length === 0 ? TOP : top(lanes.length - 1) + LANE;
@@ -42,17 +35,7 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
   const more = timeline.lanes.length - lanes.length;
   return (
     <svg width={width} height={end + 24} role="img" aria-label={sentenceOf(timeline)}>
-      <defs>
-        <pattern
-          id="hatch"
-          width="5"
-          height="5"
-          patternUnits="userSpaceOnUse"
-          patternTransform="rotate(45)"
-        >
-          <rect class="hatch" width="1.2" height="5" />
-        </pattern>
-      </defs>
+      <Hatching id="hatch" />
       {ticksOf(frame).map((time) => (
         <g key={time}>
           <line
@@ -79,8 +62,8 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
       ))}
       {closed.map(({ account, from, to, y }) => (
         <g key={`${account} ${from}`}>
-          <Label name={account} y={y} />
-          <rect class="lane" x={LABEL} y={y} width={frame.width} height={LANE} rx="2" />
+          <LaneLabel name={account} y={y} high={LANE} left={left} />
+          <rect class="lane" x={frame.left} y={y} width={frame.width} height={LANE} rx="2" />
           <rect
             x={xOf(frame, Date.parse(from))}
             y={y}
@@ -95,24 +78,11 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
       ))}
       <line class="now" x1={now} x2={now} y1={TOP - 8} y2={end + 3} />
       {more > 0 && (
-        <text x={LABEL} y={end + 18} class="more">
+        <text x={left} y={end + 18} class="more">
           {count(more)} more
         </text>
       )}
     </svg>
-  );
-}
-
-/** Workers first, then the crew; of many, those that worked last. */
-function shownLanes({ lanes }: Timeline): Lane[] {
-  const isCrew = ({ kind }: Lane) => kind === "crew";
-  const last = ({ spans }: Lane) => spans.at(-1)?.to ?? "9";
-  const kept =
-    lanes.length <= MOST_LANES
-      ? lanes
-      : [...lanes].sort((a, b) => (last(a) < last(b) ? 1 : -1)).slice(0, MOST_LANES);
-  return [...kept].sort(
-    (a, b) => Number(isCrew(a)) - Number(isCrew(b)) || (a.name < b.name ? -1 : 1),
   );
 }
 
@@ -140,8 +110,20 @@ function Bars({ timeline: { buckets }, frame }: { timeline: Timeline; frame: Fra
       <text x="0" y={base + 1}>
         0
       </text>
-      <line class="grid" x1={LABEL} x2={LABEL + frame.width} y1={base - BARS} y2={base - BARS} />
-      <line class="grid" x1={LABEL} x2={LABEL + frame.width} y1={base + 0.5} y2={base + 0.5} />
+      <line
+        class="grid"
+        x1={frame.left}
+        x2={frame.left + frame.width}
+        y1={base - BARS}
+        y2={base - BARS}
+      />
+      <line
+        class="grid"
+        x1={frame.left}
+        x2={frame.left + frame.width}
+        y1={base + 0.5}
+        y2={base + 0.5}
+      />
       <path class="bar-ok" d={good} />
       <path class="bar-no" d={bad} />
     </>
@@ -166,29 +148,20 @@ function LaneRow({
   const kills = timeline.kills.filter(({ name }) => name === lane.name);
   return (
     <g>
-      <Label name={lane.name} y={y} />
-      <rect class="lane" x={LABEL} y={y} width={frame.width} height={LANE} rx="2" />
+      <LaneLabel name={lane.name} y={y} high={LANE} left={frame.left} />
+      <rect class="lane" x={frame.left} y={y} width={frame.width} height={LANE} rx="2" />
       {LOOKS.map(
         (look) => paths[look] !== "" && <path key={look} class={`bar-${look}`} d={paths[look]} />,
       )}
       {kills.map(({ at }) => (
-        <g key={at} transform={`translate(${xOf(frame, Date.parse(at))} ${y + LANE / 2})`}>
-          <circle class="kill-bg" r="7.5" />
-          <path class="kill" d="M-3.2-3.2l6.4 6.4M3.2-3.2l-6.4 6.4" />
-          <title>{`${lane.name} killed at ${clock(at)}`}</title>
-        </g>
+        <KillMark
+          key={at}
+          x={xOf(frame, Date.parse(at))}
+          y={y + LANE / 2}
+          title={`${lane.name} killed at ${clock(at)}`}
+        />
       ))}
     </g>
-  );
-}
-
-function Label({ name, y }: { name: string; y: number }) {
-  const short = name.length > 8 ? `${name.slice(0, 7)}…` : name;
-  return (
-    <text class="lane-label" x="0" y={y + LANE / 2 + 4}>
-      {short}
-      {short !== name && <title>{name}</title>}
-    </text>
   );
 }
 

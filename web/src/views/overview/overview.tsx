@@ -8,6 +8,7 @@ import { clock, count, counted, dollars, moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { copy } from "../../shell/act.ts";
 import { NIGHT, useReport } from "../../shell/nav-counts.ts";
+import { NewTaskButton } from "../../shell/new-task.tsx";
 import { param, setParams } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Failures, Killed, Landed, Stuck } from "./below.tsx";
@@ -58,6 +59,9 @@ export function Overview() {
         >
           Copy report
         </button>
+        <span class="desk">
+          <NewTaskButton />
+        </span>
       </TopBar>
       <Main>
         {error && report === null && (

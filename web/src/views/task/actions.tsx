@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { refreshResources } from "../../live/resource.ts";
 import { act, commandOf } from "../../shell/act.ts";
-import { ask } from "../../shell/dialog.tsx";
+import { ask } from "../../shell/ask.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import type { Shown } from "./use-task.ts";
 

@@ -1,11 +1,13 @@
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
 import { clock, count, duration, moment } from "../../parts/format.ts";
+import { Hatching, KillMark, LaneLabel, labelWidth, shownLanes } from "../../parts/lanes.tsx";
 import { plain } from "../../parts/plain.ts";
+import { useWidth } from "../../parts/use-width.ts";
 import { taskHref } from "../../shell/router.ts";
 import { type Frame, lookOf, ticksOf, xOf } from "../overview/night-drawing.ts";
-import { type Lane, labelWidth, lanesOf } from "./lanes-of.ts";
-import { useWidth } from "./use-width.ts";
-import type { TimeWindow } from "./window.ts";
+import { MOST_LANES, type TimeWindow } from "./window.ts";
+
+type Lane = TimelineAnswer["lanes"][number];
 
 const BARS = 44;
 const TOP = BARS + 22;
@@ -37,7 +39,7 @@ function Chart({
     ...{ from: shown.from, to: shown.to, now: Date.parse(timeline.until) },
     ...{ left, width: Math.max(1, width - left - 8) },
   };
-  const lanes = lanesOf(timeline);
+  const lanes = shownLanes(timeline.lanes, MOST_LANES);
   const high = lanes.length > 24 ? 14 : lanes.length > 14 ? 20 : 28;
   const pitch = high + (high > 20 ? 8 : 5);
   const firstCrew = lanes.findIndex(({ kind }) => kind === "crew");
@@ -58,17 +60,7 @@ function Chart({
   const label = `Attempts of ${count(lanes.length)} workers and crew members from ${moment(shown.from)} to ${moment(shown.to)}; List shows them as a table.`;
   return (
     <svg width={width} height={bottom + 26} role="group" aria-label={label}>
-      <defs>
-        <pattern
-          id="shut"
-          width="5"
-          height="5"
-          patternUnits="userSpaceOnUse"
-          patternTransform="rotate(45)"
-        >
-          <rect class="hatch" width="1.2" height="5" />
-        </pattern>
-      </defs>
+      <Hatching id="shut" />
       {ticksOf(frame, 72).map((time) => (
         <g key={time}>
           <line class="grid" x1={xOf(frame, time)} x2={xOf(frame, time)} y1="2" y2={bottom + 4} />
@@ -102,11 +94,12 @@ function Chart({
         );
       })}
       {strangers.map(({ name, at, why, warrant }) => (
-        <g key={warrant} transform={`translate(${xOf(frame, Date.parse(at))} 10)`}>
-          <circle class="kill-bg" r="8" />
-          <path class="kill" d="M-3.2-3.2l6.4 6.4M3.2-3.2l-6.4 6.4" />
-          <title>{`${name} killed at ${clock(at)}: ${plain(why)}`}</title>
-        </g>
+        <KillMark
+          key={warrant}
+          x={xOf(frame, Date.parse(at))}
+          y={10}
+          title={`${name} killed at ${clock(at)}: ${plain(why)}`}
+        />
       ))}
       {shown.isLive && <line class="now" x1={nowX} x2={nowX} y1="2" y2={bottom + 4} />}
     </svg>
@@ -187,15 +180,12 @@ function LaneRow({
       {kills
         .filter(({ at }) => Date.parse(at) >= frame.from && Date.parse(at) <= frame.to)
         .map(({ at, why, warrant }) => (
-          <g
+          <KillMark
             key={warrant}
-            class="killed"
-            transform={`translate(${xOf(frame, Date.parse(at))} ${y + high / 2})`}
-          >
-            <circle class="kill-bg" r="8" />
-            <path class="kill" d="M-3.2-3.2l6.4 6.4M3.2-3.2l-6.4 6.4" />
-            <title>{`${lane.name} killed at ${clock(at)}: ${plain(why)}`}</title>
-          </g>
+            x={xOf(frame, Date.parse(at))}
+            y={y + high / 2}
+            title={`${lane.name} killed at ${clock(at)}: ${plain(why)}`}
+          />
         ))}
     </g>
   );
@@ -242,26 +232,5 @@ function Bar({
     <a href={taskHref(task)} tabindex={-1} aria-label={title}>
       {bar}
     </a>
-  );
-}
-
-function LaneLabel({
-  name,
-  y,
-  high,
-  left,
-}: {
-  name: string;
-  y: number;
-  high: number;
-  left: number;
-}) {
-  const most = Math.floor((left - 6) / 6.6);
-  const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;
-  return (
-    <text class="lane-label" x="0" y={y + high / 2 + 4}>
-      {short}
-      {short !== name && <title>{name}</title>}
-    </text>
   );
 }

@@ -1,10 +1,10 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
 import { clock } from "../../parts/format.ts";
+import { labelWidth, shownLanes } from "../../parts/lanes.tsx";
+import { useWidth } from "../../parts/use-width.ts";
 import { type Frame, lanePaths, type SpanLook, ticksOf, xOf } from "../overview/night-drawing.ts";
-import { labelWidth, lanesOf } from "./lanes-of.ts";
-import { useWidth } from "./use-width.ts";
-import { clampWindow, type TimeWindow } from "./window.ts";
+import { clampWindow, MOST_LANES, type TimeWindow } from "./window.ts";
 
 const LOOKS: readonly SpanLook[] = ["ok", "again", "no", "run"];
 
@@ -26,7 +26,7 @@ export function MiniMap({
     ...{ from: whole.from, to: whole.to, now: Date.parse(timeline.until) },
     ...{ left, width: Math.max(1, width - left - 8) },
   };
-  const lanes = lanesOf(timeline);
+  const lanes = shownLanes(timeline.lanes, MOST_LANES);
   const pitch = Math.max(2, Math.min(5, 60 / Math.max(1, lanes.length)));
   const high = Math.max(18, lanes.length * pitch);
   const paths = useMemo(

@@ -1,3 +1,6 @@
+/** Beyond so many, a lane is too low to be read. */
+export const MOST_LANES = 64;
+
 /** A part of the time. `isLive`: its end is now, and moves on. */
 export interface TimeWindow {
   from: number;

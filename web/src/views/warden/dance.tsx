@@ -4,6 +4,7 @@ import { apiPath } from "../../live/api.ts";
 import { now } from "../../live/clock.ts";
 import type { PoolStatus, Screen } from "../../live/data-shapes.ts";
 import { useResource } from "../../live/resource.ts";
+import { Arc } from "../../parts/arc.tsx";
 import { clockSeconds, duration } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
 import { AnsiLine } from "../../parts/lines.tsx";
@@ -55,7 +56,7 @@ export function Dance({
               <bdi>{plain(target)}</bdi>
             </h3>
             <div class="sm t3">{KINDS[kind]}</div>
-            <Chip tone={tone}>
+            <Chip tone={tone} bare>
               {word} {attempt}/{attempts}
             </Chip>
           </div>
@@ -124,7 +125,6 @@ function seconds(ms: number): string {
 }
 
 const R = 30;
-const ROUND = 2 * Math.PI * R;
 
 /** The time that is left to answer, as a ring that empties. */
 function Ring({ dance, limit }: { dance: DanceView; limit: number }) {
@@ -143,15 +143,7 @@ function Ring({ dance, limit }: { dance: DanceView; limit: number }) {
   return (
     <svg class="ring" width="72" height="72" viewBox="0 0 72 72" role="img" aria-label={label}>
       <circle class="face" cx="36" cy="36" r={R} />
-      {share > 0 && (
-        <circle
-          class="arc"
-          cx="36"
-          cy="36"
-          r={R}
-          stroke-dasharray={`${(share * ROUND).toFixed(1)} ${ROUND.toFixed(1)}`}
-        />
-      )}
+      {share > 0 && <Arc at={36} r={R} share={share} />}
       <text x="36" y="41" text-anchor="middle">
         {text}
       </text>

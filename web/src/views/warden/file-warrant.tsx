@@ -1,7 +1,7 @@
 import { useState } from "preact/hooks";
 import { shellWord } from "../../parts/format.ts";
 import { act } from "../../shell/act.ts";
-import { Dialog } from "../../shell/dialog.tsx";
+import { CODE, FormDialog, Labelled, refusalText } from "../../shell/form-dialog.tsx";
 
 const KINDS = [
   { key: "session", label: "tmux session", flag: "" },
@@ -15,76 +15,55 @@ export function FileWarrant({ onClose, onFiled }: { onClose: () => void; onFiled
   const [kind, setKind] = useState<(typeof KINDS)[number]["key"]>("session");
   const [target, setTarget] = useState("");
   const [reason, setReason] = useState("");
+  const [error, setError] = useState("");
   const name = target.trim();
   const isReady = kind === "pid" ? /^[1-9]\d{0,9}$/.test(name) : name !== "";
   const flag = KINDS.find(({ key }) => key === kind)?.flag ?? "";
   const note = reason.trim();
   const command = `viv warrant file ${flag}${shellWord(name || "…")}${note === "" ? "" : ` --note ${shellWord(note)}`}`;
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    if (!isReady) return;
+  const submit = async () => {
     const input = { [kind]: kind === "pid" ? Number(name) : name, reason: note || undefined };
     const answer = await act<{ filed: boolean }>("warrant file", input, {
       said: `A warrant for ${name}`,
       command,
+      onRefused: (refused) => setError(refusalText(refused)),
     });
     if (answer === null) return;
     onFiled();
     onClose();
   };
   return (
-    <Dialog label="File a warrant" onClose={onClose}>
-      <header>
-        <h2>File a warrant</h2>
-      </header>
-      <form class="pad filing" onSubmit={(event) => void submit(event)}>
-        <p class="t2">
-          A dog asks the suspect up to three times. If it answers or works, it is pardoned; if it
-          stays silent, its processes are ended, with a receipt.
-        </p>
-        <label>
-          <span class="sm t2">Suspect</span>
-          <select
-            value={kind}
-            onChange={(event) => setKind(event.currentTarget.value as typeof kind)}
-          >
-            {KINDS.map(({ key, label }) => (
-              <option key={key} value={key}>
-                {label}
-              </option>
-            ))}
-          </select>
-        </label>
-        <label>
-          <span class="sm t2">{kind === "pid" ? "Number" : "Name"}</span>
-          <input
-            type="text"
-            value={target}
-            spellcheck={false}
-            autocomplete="off"
-            required
-            onInput={(event) => setTarget(event.currentTarget.value)}
-          />
-        </label>
-        <label>
-          <span class="sm t2">Reason, for the receipt</span>
-          <input
-            type="text"
-            value={reason}
-            placeholder="no_progress"
-            onInput={(event) => setReason(event.currentTarget.value)}
-          />
-        </label>
-        <code class="cmd">{command}</code>
-        <div class="buttons">
-          <button type="button" class="btn" onClick={onClose}>
-            Back
-          </button>
-          <button type="submit" class="btn primary" disabled={!isReady}>
-            File it
-          </button>
-        </div>
-      </form>
-    </Dialog>
+    <FormDialog
+      {...{ title: "File a warrant", command, yes: "File it", isReady, error, onClose }}
+      onSubmit={() => void submit()}
+    >
+      <p class="t2">
+        A dog asks the suspect up to three times. If it answers or works, it is pardoned; if it
+        stays silent, its processes are ended, with a receipt.
+      </p>
+      <Labelled label="Suspect">
+        <select
+          value={kind}
+          onChange={(event) => setKind(event.currentTarget.value as typeof kind)}
+        >
+          {KINDS.map(({ key, label }) => (
+            <option key={key} value={key}>
+              {label}
+            </option>
+          ))}
+        </select>
+      </Labelled>
+      <Labelled label={kind === "pid" ? "Number" : "Name"}>
+        <input {...CODE} value={target} onInput={(event) => setTarget(event.currentTarget.value)} />
+      </Labelled>
+      <Labelled label="Reason, for the receipt">
+        <input
+          type="text"
+          value={reason}
+          placeholder="no_progress"
+          onInput={(event) => setReason(event.currentTarget.value)}
+        />
+      </Labelled>
+    </FormDialog>
   );
 }

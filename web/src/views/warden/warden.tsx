@@ -7,7 +7,7 @@ import { count } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { act } from "../../shell/act.ts";
-import { ask } from "../../shell/dialog.tsx";
+import { ask } from "../../shell/ask.tsx";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Dance } from "./dance.tsx";
 import { FileWarrant } from "./file-warrant.tsx";
