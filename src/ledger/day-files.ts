@@ -1,7 +1,7 @@
 import { closeSync, constants, fstatSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { errno } from "../base/errno.ts";
 import { openSync } from "../platform/files/beneath.ts";
-import { linesBetween } from "../platform/files/lines.ts";
+import { linesBack, linesBetween } from "../platform/files/lines.ts";
 
 /**
  * The daily files of a ledger, and how far each is closed:
@@ -100,6 +100,17 @@ export function* linesIn(
   if (fd === null) return;
   try {
     yield* linesBetween(fd, from, to);
+  } finally {
+    closeSync(fd);
+  }
+}
+
+/** The whole lines within the first `to` bytes, the last one first. */
+export function* linesBackIn(path: string, to: number): Generator<string> {
+  const fd = openToRead(path);
+  if (fd === null) return;
+  try {
+    yield* linesBack(fd, to);
   } finally {
     closeSync(fd);
   }

@@ -120,7 +120,7 @@ function* lookAll(
   }
 }
 
-const NOWHERE: Place = { upTo: "", read: new Map() };
+export const NOWHERE: Place = { upTo: "", read: new Map() };
 
 function timeOf({ entry }: Found): string {
   return entry?.at ?? "";
@@ -138,8 +138,7 @@ function* lookAt(source: LedgerSource, place: Place, until: Place | null): Gener
     // What was behind the end of a closed file comes again, in a later one.
     const from = known <= size ? known : state === "open" ? 0 : size;
     if (from !== known) place.read.set(day, from);
-    const to =
-      until === null || day <= until.upTo ? size : Math.min(size, until.read.get(day) ?? 0);
+    const to = until === null ? size : endIn(until, day, size);
     if (to <= from) continue;
     for (const { text, end } of linesIn(path, from, to)) {
       const entry = text === "" ? null : entryFrom(text, source.room);
@@ -148,6 +147,11 @@ function* lookAt(source: LedgerSource, place: Place, until: Place | null): Gener
     if (state === "sealed" && to === size) place.read.set(day, size); // with a torn tail
   }
   forgetOld(place, files);
+}
+
+/** The bytes of a day's file that lie before a place. */
+export function endIn({ upTo, read }: Place, day: string, size: number): number {
+  return day <= upTo ? size : Math.min(size, read.get(day) ?? 0);
 }
 
 /** The position before that day, for `from`: lines of earlier files are left out. */

@@ -78,7 +78,7 @@ export type RoomEvent =
 export type NewEntry = RoomEvent & { agent: string; [key: string]: unknown };
 
 /** The actor of a line of ours that names none. */
-const PROGRAM = "viv";
+export const PROGRAM = "viv";
 
 /** Null for a torn line, and for JSON that is no line. `room`: of lines without one. */
 export function entryFrom(text: string, room: string): Entry | null {

@@ -431,6 +431,8 @@ export interface Queue {
   /** A task's own text, in which numbers have all their digits; null when it is gone. */
   source(id: string): Promise<string | null>;
   list(query?: ListQuery): AsyncIterable<TaskSummary>;
+  /** The tasks of a state, in any order, at a twentieth of the cost of a list. */
+  ids(state: TaskState): Promise<string[]>;
   counts(): Promise<Counts>;
   workers(): Promise<WorkerView[]>;
   dependencies(task: Task): Promise<DependencyFact[]>;

@@ -8,6 +8,7 @@ import type { Entry } from "../../ledger/line.ts";
 import type { Command, StreamView } from "../../operation/command.ts";
 import type { Io } from "../../operation/io.ts";
 import { clip, plain, type Term, table } from "../../operation/term.ts";
+import { MOST_COUNTED } from "./ledgers.ts";
 import {
   ledgerExport,
   ledgerShow,
@@ -32,8 +33,8 @@ const showCommand: Command = {
   human: ({ lines, more, notes }: z.output<typeof ledgerShow.output>, term) => {
     const { dim, yellow } = term.color;
     if (lines.length === 0) return [dim("no line"), ...notes.map(yellow)].join("\n");
-    const before =
-      more > 0 ? [dim(`… ${counted(more, "earlier line")}; see --limit, --since`)] : [];
+    const left = more < MOST_COUNTED ? counted(more, "earlier line") : "many earlier lines";
+    const before = more > 0 ? [dim(`… ${left}; see --limit, --since`)] : [];
     return [...before, ...rows(lines, term), ...notes.map(yellow)].join("\n");
   },
 };

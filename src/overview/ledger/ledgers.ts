@@ -1,7 +1,9 @@
+import { linesBackFrom } from "../../ledger/back.ts";
 import { followLedgers, type LedgerSource, positionBefore } from "../../ledger/follow.ts";
-import type { Entry } from "../../ledger/line.ts";
+import { type Entry, PROGRAM } from "../../ledger/line.ts";
 import { type Context, definePort } from "../../operation/operation.ts";
 import type { RunContext } from "../../queue/operation.ts";
+import { Slices } from "../page/slices.ts";
 
 /** The ledgers of other rooms that are found from here, and why another one is not read. */
 export interface OtherLedgers {
@@ -53,15 +55,52 @@ export async function* linesNow(
   }
 }
 
-/** The last `count` of them, and how many were left out. */
-export async function lastOf(lines: AsyncIterable<Entry>, count: number) {
-  const kept: Entry[] = [];
+/** Further lines are counted up to here: an exact number would be a reading of the whole record. */
+export const MOST_COUNTED = 1_000;
+
+/** The last `count` of them, in order, and how many before these were left out, up to MOST_COUNTED. */
+export async function lastLines(
+  sources: readonly LedgerSource[],
+  filter: LineFilter,
+  count: number,
+  to = followLedgers(sources).position(),
+): Promise<{ lines: Entry[]; more: number }> {
+  const lines: Entry[] = [];
   let more = 0;
-  for await (const line of lines) {
-    kept.push(line);
-    // Not at each line: shifting a long list costs as much as reading.
-    if (kept.length >= 2 * count + 100) more += kept.splice(0, kept.length - count).length;
+  const slices = new Slices();
+  const options = { to, firstDay: filter.since?.slice(0, 10), mayMatch: textFilter(filter) };
+  for (const line of linesBackFrom(sources, options)) {
+    await slices.rest();
+    if (line === null || !isWanted(line, filter)) continue;
+    if (lines.length < count) lines.push(line);
+    else if (++more >= MOST_COUNTED) break;
   }
-  more += kept.splice(0, Math.max(0, kept.length - count)).length;
-  return { lines: kept, more };
+  return { lines: lines.reverse(), more };
+}
+
+/** A name that every writer of JSON writes in the same way. */
+const PLAIN = /^[A-Za-z0-9._-]+$/;
+
+/** Whether a line may pass the filter, by its text. */
+function textFilter({ until, rooms, ...filter }: LineFilter) {
+  const wanted = (["events", "tasks", "types", "agents"] as const).flatMap((key) => {
+    const values = filter[key];
+    // A line that names no agent is the program's.
+    const isInText = (one: string) => PLAIN.test(one) && (key !== "agents" || one !== PROGRAM);
+    return values?.every(isInText) ? [values] : [];
+  });
+  return (text: string, { room }: LedgerSource) =>
+    (until === undefined || !(timeIn(text) >= until)) &&
+    (rooms === undefined || rooms.includes(room) || text.includes('"room"')) &&
+    wanted.every((values) => values.some((value) => text.includes(value)));
+}
+
+const AT = '{"at":"';
+
+/** As our lines begin; "" where that is not certain. */
+function timeIn(text: string): string {
+  if (!text.startsWith(AT) || text.includes('"at":', AT.length)) return "";
+  const end = text.indexOf('"', AT.length);
+  const time = text.slice(AT.length, end);
+  return end < 0 || time.includes("\\") ? "" : time;
 }

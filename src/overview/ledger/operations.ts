@@ -8,7 +8,7 @@ import { verifyLedger } from "../../ledger/verify.ts";
 import { flag, list, text } from "../../operation/fields.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../../queue/operation.ts";
 import { csvHeader, csvRow } from "./csv.ts";
-import { isWanted, type LineFilter, lastOf, ledgersHere, linesNow } from "./ledgers.ts";
+import { isWanted, type LineFilter, lastLines, ledgersHere, linesNow } from "./ledgers.ts";
 
 const filters = {
   rooms: list("only lines of these rooms: queue, crew, warden, fleet"),
@@ -54,14 +54,14 @@ export const ledgerShow = defineRunOperation({
   }),
   output: z.object({
     lines: z.array(ledgerLine),
-    /** Earlier lines that were left out. */
+    /** Earlier lines that were left out, counted up to 1,000. */
     more: z.number(),
     notes: z.array(z.string()),
   }),
   async run(context, { limit: most = SHOWN, ...given }) {
     const { sources, notes } = await ledgersHere(context);
     const filter = filterFrom(given, context.now());
-    return { ...(await lastOf(linesNow(sources, filter), most)), notes };
+    return { ...(await lastLines(sources, filter, most)), notes };
   },
 });
 
@@ -92,7 +92,7 @@ export const ledgerTail = defineRunStream({
     const feed = followLedgers(sources);
     const recent = new Date(now - TAIL_DAYS * 86_400_000).toISOString();
     const from = { ...filter, since: filter.since ?? recent };
-    const { lines } = await lastOf(linesNow(sources, from, feed.position()), count);
+    const { lines } = await lastLines(sources, from, count, feed.position());
     yield* lines;
     if (follow) yield* newLines(context, feed, filter);
     return {};

@@ -7,6 +7,7 @@ import { text } from "../../operation/fields.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { COLUMNS, type Column, type Entry, stateOf, workerOf } from "./entry.ts";
 import { factOf, type Surroundings } from "./fact.ts";
+import { filterKey } from "./filter.ts";
 import { runIndexPort } from "./index-port.ts";
 import type { RunIndex } from "./run-index.ts";
 import { type Card, card, column, columnCounts } from "./shapes.ts";
@@ -45,26 +46,31 @@ export const cards = defineRunOperation({
     const wanted = parseWindows(given);
     const index = await context.use(runIndexPort);
     await index.settled();
-    const view = await index.table.views.of(filter);
-    // The files of those that are shown are read first; that may move some of them.
-    if (index.reading() !== null) await index.readNow(shownIn(view, wanted));
-    const shown = shownIn(view, wanted);
-    const around = await surroundings(context, index, shown);
-    return {
-      counts: view.counts(),
-      all: index.table.views.all.counts(),
-      types: namesOf(index.table.types).map(([type, count]) => ({ type, count })),
-      workers: workersOf(index),
-      windows: wanted.map(({ column, offset, limit }) => ({
-        column,
-        offset,
-        total: view.columns[column].size,
-        cards: view.columns[column]
-          .window(offset, limit)
-          .map((entry) => cardOf(entry, around, context)),
-      })),
-      reading: index.reading(),
-    };
+    const { all } = index.table.views;
+    const isThere = wanted.every(({ column, offset, limit }) => all.has(column, offset + limit));
+    if (filterKey(filter) !== "" || !isThere) await index.dated();
+    return index.answers.answer(async () => {
+      const view = await index.table.views.of(filter);
+      // The files of those that are shown are read first; that may move some of them.
+      if (index.reading() !== null) await index.readNow(shownIn(view, wanted));
+      const shown = shownIn(view, wanted);
+      const around = await surroundings(context, index, shown);
+      return {
+        counts: view.counts(),
+        all: all.counts(),
+        types: namesOf(index.table.types).map(([type, count]) => ({ type, count })),
+        workers: workersOf(index),
+        windows: wanted.map(({ column, offset, limit }) => ({
+          column,
+          offset,
+          total: view.count(column),
+          cards: view.columns[column]
+            .window(offset, limit)
+            .map((entry) => cardOf(entry, around, context)),
+        })),
+        reading: index.reading(),
+      };
+    });
   },
 });
 

@@ -34,7 +34,7 @@ export class Entry {
   /** Null: it has no file in any state; other tasks, or the ledger, name it. */
   column: Column | null = null;
   isCancelled = false;
-  /** When it came there, in milliseconds since 1970. */
+  /** When it came there, in milliseconds since 1970; 0: it is done, and not dated yet. */
   since = 0;
   /** The worker that holds it. */
   holder: string | null = null;
@@ -69,6 +69,10 @@ export class Entry {
 
   constructor(id: string) {
     this.id = id;
+  }
+
+  get isUndated(): boolean {
+    return this.since === 0 && this.column === "done";
   }
 }
 

@@ -28,7 +28,7 @@ export const neighbours = defineRunOperation({
   async run({ use }, { id }) {
     const index = await use(runIndexPort);
     await index.settled();
-    const entry = index.table.entries.get(id);
+    const entry = index.table.find(id);
     if (entry === undefined) throw noSuchTask(id);
     await index.readNow([entry]);
     const groups = {
@@ -79,7 +79,7 @@ export const graph = defineRunOperation({
   async run({ use }, { filter = "", around, limit = DEFAULT_NODES }) {
     const index = await use(runIndexPort);
     await index.settled();
-    if (around !== undefined && !index.table.entries.has(around)) throw noSuchTask(around);
+    if (around !== undefined && !index.table.find(around)) throw noSuchTask(around);
     await index.complete(); // a dependency is known when the file that names it was read
     const matches = parseFilter(filter) ?? (() => true);
     const most = Math.min(limit, MOST_NODES);

@@ -134,6 +134,56 @@ describe("the index of a run", () => {
     );
   });
 
+  it("is what a fresh reading finds when it has begun with the names of done tasks", async () => {
+    const folder = newFolder();
+    let n = 0;
+    await fc.assert(
+      fc.asyncProperty(steps, steps, fc.boolean(), async (before, after, hasMissed) => {
+        const path = join(folder, `run${n++}`);
+        const store = await openRun(path, { create: true, durability: "fast" });
+        const claims = new Map<string, Claim>();
+        for (const step of before) await act(store, claims, step);
+        await setImmediate();
+        const index = new RunIndex(store, { fewDone: 0 });
+        await index.listed();
+        const { table } = await RunIndex.read(store);
+        expect(index.table.views.all.counts()).toEqual(table.views.all.counts());
+        for (const step of after) {
+          await act(store, claims, step);
+          const at = new Date().toISOString();
+          if (hasMissed) index.note({ kind: "missed", count: 1, since: at });
+          else for (const id of IDS) index.note({ kind: "task", id, from: null, to: null, at });
+          await index.settled();
+        }
+        await index.complete();
+        await setImmediate();
+        await index.settled();
+        const fresh = await RunIndex.read(store);
+        expect(contents(index)).toEqual(contents(fresh));
+        expect(index.table.views.all.counts()).toEqual(fresh.table.views.all.counts());
+        await store.close();
+      }),
+      { numRuns: 40 },
+    );
+  });
+
+  it("has the newest done tasks before it has looked at all of them", async () => {
+    const store = await newRun();
+    const ids = Array.from({ length: 70 }, (_, i) => `t.${i}`);
+    await store.enqueueMany(ids.map((id) => ({ id, type: "fix" })));
+    for (const claim of await store.claim({ worker: "ada", max: 70 })) await store.complete(claim);
+    const index = new RunIndex(store, { fewDone: 0 });
+    await index.listed();
+    const { all } = index.table.views;
+    expect(all.counts()).toMatchObject({ done: 70, working: 0 });
+    expect([all.has("done", 50), all.has("done", 70)]).toEqual([true, false]);
+    const first = all.columns.done.window(0, 50).map(({ id }) => id);
+    expect(index.table.find("t.0")).toMatchObject({ column: "done" });
+    await index.dated();
+    expect(all.columns.done.window(0, 50).map(({ id }) => id)).toEqual(first);
+    expect(all.columns.done.size).toBe(70);
+  });
+
   it("follows a run by itself", async () => {
     const store = await newRun();
     const index = new RunIndex(store);

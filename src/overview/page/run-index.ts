@@ -1,19 +1,21 @@
-import { setImmediate } from "node:timers/promises";
 import { isName } from "../../base/names.ts";
 import type { Change, LedgerNews, Store } from "../../queue/store.ts";
+import { AnswersFirst } from "./answers-first.ts";
 import { ChangesInReview } from "./changes.ts";
 import { columnOf, type Entry } from "./entry.ts";
 import { LedgerFacts } from "./ledger-facts.ts";
+import { type ListedStore, Listing } from "./listing.ts";
 import { Slices } from "./slices.ts";
 import { TaskTable } from "./task-table.ts";
 
 /** What the index reads of a run. */
-export type IndexedStore = Pick<Store, "list" | "show" | "followLedger" | "watch" | "folder">;
+export type IndexedStore = ListedStore & Pick<Store, "show" | "followLedger" | "watch" | "folder">;
 
 /**
  * The tasks of a run in memory, for a page that shows any window of any column at once.
  *
- *   listed   every task has its column, in order: counts and windows are right
+ *   listed   every task has its column: counts are right, and windows but for old done tasks
+ *   dated    done tasks have their times: all windows are right
  *   read     the tasks' files and the ledger were read as well: titles, types, filters, facts
  *
  * The folders are the truth about places, the task files about tasks, the ledger about the rest. A change
@@ -23,13 +25,16 @@ export class RunIndex {
   readonly table = new TaskTable();
   readonly facts: LedgerFacts;
   readonly changes = new ChangesInReview();
+  /** Answers that read what they show: the reading of the rest waits for them. */
+  readonly answers = new AnswersFirst();
+  readonly #listing: Listing;
   readonly #store: IndexedStore;
   readonly #ledger: LedgerNews;
   readonly #stop = new AbortController();
   /** Tasks to look at. */
   readonly #suspects = new Set<string>();
-  #listing = 0;
   #listed: Promise<void> | null = null;
+  #dated: Promise<void> | null = null;
   #complete: Promise<void> | null = null;
   #settling: Promise<void> | null = null;
   #isStale = false;
@@ -37,11 +42,12 @@ export class RunIndex {
   /** Of tasks that came with a listing, after the first reading. */
   #readingRest: Promise<void> | null = null;
   #read = 0;
-  /** Answers that read what they show: the reading of the rest waits for them. */
-  #urgent = 0;
 
-  constructor(store: IndexedStore) {
+  constructor(store: IndexedStore, { fewDone }: { fewDone?: number } = {}) {
     this.#store = store;
+    const doubt = (id: string) => void this.#suspects.add(id);
+    const { table, answers } = this;
+    this.#listing = new Listing({ store, table, answers, doubt, fewDone });
     this.#ledger = store.followLedger();
     this.facts = new LedgerFacts(
       (id) => this.table.entry(id),
@@ -73,8 +79,16 @@ export class RunIndex {
 
   /** Every task has its column. */
   listed(): Promise<void> {
-    this.#listed ??= this.#list().then(() => this.#lookAtSuspects());
+    this.#listed ??= this.#listing.list().then(() => this.#lookAtSuspects());
     return this.#listed;
+  }
+
+  /** Every done task has its time as well. */
+  dated(): Promise<void> {
+    this.#dated ??= this.listed()
+      .then(() => this.#listing.date())
+      .then(() => this.#lookAtSuspects());
+    return this.#dated;
   }
 
   /** The files are being read, or were. */
@@ -116,12 +130,9 @@ export class RunIndex {
 
   /** Looks at the file of each that was not read yet: for the few that are shown. */
   async readNow(entries: Iterable<Entry>): Promise<void> {
-    this.#urgent++;
-    try {
+    await this.answers.answer(async () => {
       for (const entry of entries) if (!entry.isRead) await this.#look(entry.id);
-    } finally {
-      this.#urgent--;
-    }
+    });
   }
 
   async #follow(): Promise<void> {
@@ -138,7 +149,7 @@ export class RunIndex {
   async #settle(): Promise<void> {
     if (this.#isStale) {
       this.#isStale = false;
-      await this.#list();
+      await this.#listing.list();
       if (this.#isComplete) this.#readingRest ??= this.#readRest();
     }
     await this.#lookAtSuspects();
@@ -155,37 +166,10 @@ export class RunIndex {
   }
 
   async #readAll(): Promise<void> {
-    await this.listed();
+    await this.dated();
     await this.#readFiles();
     await this.#readLedger();
     this.#isComplete = true;
-  }
-
-  async #list(): Promise<void> {
-    const slices = new Slices();
-    const listing = ++this.#listing;
-    const fresh: Entry[] = [];
-    for await (const { id, state, since, worker, cancelled } of this.#store.list({
-      unopened: true,
-    })) {
-      const entry = this.table.entry(id);
-      // Its file is in two states: it is where `show` finds it.
-      if (entry.seenIn === listing) this.#suspects.add(id);
-      entry.seenIn = listing;
-      const column = columnOf(state);
-      const place = { column, since: Date.parse(since), worker, isCancelled: cancelled === true };
-      if (listing > 1 || entry.column !== null) this.table.place(entry, place);
-      else {
-        this.table.placeNew(entry, place);
-        fresh.push(entry);
-      }
-      await slices.rest();
-    }
-    this.table.views.fill(fresh);
-    for (const entry of this.table.entries.values()) {
-      // Moved on while the folders were listed, or gone.
-      if (entry.column !== null && entry.seenIn < listing) this.#suspects.add(entry.id);
-    }
   }
 
   async #readFiles(): Promise<void> {
@@ -197,7 +181,7 @@ export class RunIndex {
         if (entry !== undefined && !entry.isRead) this.table.describe(entry, task ?? null);
         this.#read++;
         await slices.rest();
-        while (this.#urgent > 0) await setImmediate();
+        await this.answers.pause();
       }
     }
   }

@@ -33,15 +33,16 @@ export class SortedChunks<T> {
     this.#chunks.splice(at + 1, 0, chunk.splice(isLast ? MOST : MOST / 2));
   }
 
-  /** Many at once, into an empty list: a sort is a fraction of as many insertions. */
-  fill(items: T[]): void {
-    if (this.#size > 0) {
+  /** Many at once: for more than there are, a sort is a fraction of as many insertions. */
+  fill(items: readonly T[]): void {
+    if (items.length <= this.#size) {
       for (const item of items) this.add(item);
       return;
     }
-    items.sort(this.#compare);
-    for (let at = 0; at < items.length; at += MOST) this.#chunks.push(items.slice(at, at + MOST));
-    this.#size = items.length;
+    const all = [...this, ...items].sort(this.#compare);
+    this.#chunks.length = 0;
+    for (let at = 0; at < all.length; at += MOST) this.#chunks.push(all.slice(at, at + MOST));
+    this.#size = all.length;
   }
 
   /** By its keys, which must be those with which it was added. False: it is not there. */

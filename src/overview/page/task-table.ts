@@ -22,6 +22,8 @@ export class TaskTable {
   readonly holders = new Map<string, number>();
   /** One object for equal names. */
   readonly #names = new Map<string, string>();
+  /** Done tasks without an entry yet: a hundred thousand entries take longer than the rest of a first page. */
+  readonly #undated = new Set<string>();
 
   /** Of a task that is only named so far, a new one without a column. */
   entry(id: string): Entry {
@@ -29,7 +31,31 @@ export class TaskTable {
     if (known !== undefined) return known;
     const entry = new Entry(id);
     this.entries.set(id, entry);
+    if (this.#undated.delete(id)) {
+      entry.column = "done";
+      entry.views |= this.views.all.bit;
+    }
     return entry;
+  }
+
+  /** Undefined for a task that no file, no other task and no line has named. */
+  find(id: string): Entry | undefined {
+    return this.#undated.has(id) ? this.entry(id) : this.entries.get(id);
+  }
+
+  /** A done task of which only the name is known. False: it is known already. */
+  addUndated(id: string): boolean {
+    if (this.entries.has(id) || this.#undated.has(id)) return false;
+    this.#undated.add(id);
+    this.views.all.undated++;
+    return true;
+  }
+
+  /** Done tasks that have no time yet. */
+  undatedIds(): Set<string> {
+    const ids = new Set(this.#undated);
+    for (const entry of this.entries.values()) if (entry.isUndated) ids.add(entry.id);
+    return ids;
   }
 
   /** A new one, which `views.fill` puts into its list: for many that far cheaper than one by one. */

@@ -8,6 +8,8 @@ export class View {
   readonly columns: Record<Column, SortedChunks<Entry>>;
   readonly matches: Matches;
   readonly bit: number;
+  /** Done tasks whose time is not known yet: they count, and stand in no order. */
+  undated = 0;
   /** All tasks were looked at. */
   ready: Promise<void> = Promise.resolve();
   /** Its bit is another's now. */
@@ -21,19 +23,30 @@ export class View {
   }
 
   counts(): Record<Column, number> {
-    const { columns } = this;
-    return Object.fromEntries(COLUMNS.map((one) => [one, columns[one].size])) as never;
+    return Object.fromEntries(COLUMNS.map((column) => [column, this.count(column)])) as never;
+  }
+
+  count(column: Column): number {
+    return this.columns[column].size + (column === "done" ? this.undated : 0);
+  }
+
+  /** Whether such a window can be shown: undated tasks come behind those that have a time. */
+  has(column: Column, end: number): boolean {
+    const { size } = this.columns[column];
+    return end <= size || size === this.count(column);
   }
 
   add(entry: Entry): void {
     if (entry.column === null || (entry.views & this.bit) !== 0) return;
-    this.columns[entry.column].add(entry);
+    if (entry.isUndated) this.undated++;
+    else this.columns[entry.column].add(entry);
     entry.views |= this.bit;
   }
 
   remove(entry: Entry): void {
     if (entry.column === null || (entry.views & this.bit) === 0) return;
-    this.columns[entry.column].remove(entry);
+    if (entry.isUndated) this.undated--;
+    else this.columns[entry.column].remove(entry);
     entry.views &= ~this.bit;
   }
 
@@ -77,6 +90,18 @@ export class Views {
     }
   }
 
+  /** Gives undated tasks their times; none of them is shown with a filter yet. */
+  date(times: ReadonlyMap<Entry, number>): void {
+    const dated: Entry[] = [];
+    for (const [entry, since] of times) {
+      if (!entry.isUndated) continue; // it was moved meanwhile, and has its own
+      entry.since = since;
+      dated.push(entry);
+    }
+    this.all.undated -= dated.length;
+    this.all.columns.done.fill(dated);
+  }
+
   /** After a change of its other facts. */
   check(entry: Entry): void {
     for (const view of this.#filtered.values()) view.check(entry);
@@ -102,7 +127,7 @@ export class Views {
   async #fill(view: View): Promise<void> {
     const slices = new Slices();
     for (const column of COLUMNS) {
-      // A copy: the list may change between two slices. Items that left the column are in their new one.
+      // Once all are dated. A copy: the list may change between two slices. Items that left the column are in their new one.
       for (const entry of [...this.all.columns[column]]) {
         if (view.isDropped) return;
         if (view.matches(entry)) view.add(entry);

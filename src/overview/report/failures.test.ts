@@ -2,13 +2,13 @@ import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { holds } from "../../../test/support/property.ts";
 import { type FailedTask, groupFailures } from "./failures.ts";
-import type { LastMove } from "./ledger-digest.ts";
+import { type LastMove, TaskFacts } from "./ledger-digest.ts";
 
 const AT = "2026-11-16T01:00:00.000Z";
 
 function failed(id: string, last: Partial<LastMove> | null, fingerprint?: string): FailedTask {
   const move = last && { event: "ended", at: AT, to: "failed" as const, proven: false, ...last };
-  const facts = { last: move, fingerprint, landed: null, attempts: 1, workMs: 0, workers: [] };
+  const facts = Object.assign(new TaskFacts(), { last: move, fingerprint, attempts: 1 });
   return { id, since: AT, facts };
 }
 

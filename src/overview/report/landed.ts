@@ -13,9 +13,8 @@ export async function landedIn(
   since: string,
   port: Pick<ReportPort, "commitsNotIn">,
 ): Promise<Omit<Report["landed"], "waiting">> {
-  const recorded = [...digest.tasks].flatMap(([task, { landed }]) =>
-    landed ? [{ task, ...landed }] : [],
-  );
+  const recorded: LandedTask[] = [];
+  for (const [task, { landed }] of digest.tasks) if (landed) recorded.push({ task, ...landed });
   const filed: LandedTask[] = landings
     .filter(({ state }) => state === "landed")
     .map(({ task, at, target, repository, to = null }) => ({

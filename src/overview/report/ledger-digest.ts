@@ -3,39 +3,46 @@ import type { LedgerLine } from "../../queue/ledger.ts";
 import { TASK_STATES, type TaskState } from "../../queue/states.ts";
 import { BusyTimes } from "./busy-times.ts";
 
-/** The last line that moved a task, and what it says. */
+/** The last line that moved a task, and what it says. Equal ones of several tasks are one object. */
 export interface LastMove {
-  event: string;
-  at: string;
-  to: TaskState;
-  token?: string;
-  attempt?: number;
-  outcome?: string;
-  note?: string;
-  by?: string;
+  readonly event: string;
+  /** "" before the period. */
+  readonly at: string;
+  readonly to: TaskState;
+  readonly attempt?: number;
+  readonly outcome?: string;
+  readonly note?: string;
+  readonly by?: string;
   /** Its proof passed, in the attempt that ended there. */
-  proven: boolean;
+  readonly proven: boolean;
 }
 
 /** A merge of its branch that is in the target. */
 export interface Landed {
+  /** "" before the period. */
   at: string;
   target: string;
   repository: string | null;
   commit: string | null;
 }
 
-export interface TaskFacts {
-  type?: string;
-  last: LastMove | null;
+/** What is kept of each task: a server makes reports of a hundred thousand beside its other work. */
+export class TaskFacts {
+  type: string | undefined = undefined;
+  last: LastMove | null = null;
+  /** Of the attempt that `last` ended. */
+  token: string | undefined = undefined;
   /** Of its last failure, for a later line without one. */
-  fingerprint?: string;
-  landed: Landed | null;
+  fingerprint: string | undefined = undefined;
+  landed: Landed | null = null;
   /** In the period: attempts, the time that those took that ended, and the workers. */
-  attempts: number;
-  workMs: number;
-  workers: string[];
+  attempts = 0;
+  workMs = 0;
+  workers: readonly string[] = NONE;
 }
+
+const NONE: readonly string[] = [];
+const LANDED_BEFORE: Landed = { at: "", target: "?", repository: null, commit: null };
 
 export interface Execution {
   task: string;
@@ -68,6 +75,9 @@ export class LedgerDigest {
   readonly #since: string;
   readonly #now: number;
   readonly #open = new Map<string, OpenClaim>();
+  /** One object for equal texts, and for equal moves before the period. */
+  readonly #texts = new Map<string, string>();
+  readonly #moves = new Map<string, LastMove>();
   readonly #tasksOf = new Map<string, number>();
 
   constructor(since: string, now: number) {
@@ -105,11 +115,12 @@ export class LedgerDigest {
     // In any order of the ledger's files, the event decides: see the events of §2.
     const event: string = line.event;
     const facts = this.#factsOf(task);
-    facts.type ??= textIn(line.type) ?? undefined;
+    facts.type ??= this.#text(line.type);
     if (event === "claimed") this.#claim(task, facts, line);
     else if (event === "ended") this.#end(task, facts, line);
     else if (event === "void") undo(facts, line);
-    else if (event === "landed") facts.landed = landedFrom(line);
+    else if (event === "landed")
+      facts.landed = this.#isInPeriod(line) ? landedFrom(line) : LANDED_BEFORE;
     else if (event === "executed" && this.#isInPeriod(line)) this.#execute(task, line);
     if (event !== "void") this.#move(facts, event, line);
   }
@@ -117,7 +128,7 @@ export class LedgerDigest {
   #factsOf(task: string): TaskFacts {
     const known = this.tasks.get(task);
     if (known) return known;
-    const facts: TaskFacts = { last: null, landed: null, attempts: 0, workMs: 0, workers: [] };
+    const facts = new TaskFacts();
     this.tasks.set(task, facts);
     return facts;
   }
@@ -131,7 +142,7 @@ export class LedgerDigest {
     const before = this.#open.get(task);
     // The claim before it ended without a line.
     if (before) this.busy.end(before.worker, at);
-    const worker = textIn(line.worker) ?? "?";
+    const worker = this.#text(line.worker) ?? "?";
     this.#open.set(task, { token: line.token, worker, at });
     this.busy.begin(worker, at);
     facts.last = null;
@@ -148,7 +159,7 @@ export class LedgerDigest {
     if (!this.#isInPeriod(line)) return;
     if (isIts) facts.workMs += Math.max(0, Date.parse(line.at) - claim.at);
     const isCounted = isIts && !(claim.at < Date.parse(this.#since));
-    if (!isCounted) this.#attempt(facts, textIn(line.worker) ?? "?");
+    if (!isCounted) this.#attempt(facts, this.#text(line.worker) ?? "?");
     const outcome = OUTCOMES.find((one) => one === line.outcome);
     // A worker gave it back untouched: the next claim is no retry.
     if (outcome === "released") facts.attempts--;
@@ -159,7 +170,7 @@ export class LedgerDigest {
   #attempt(facts: TaskFacts, worker: string): void {
     facts.attempts++;
     if (facts.workers.includes(worker)) return;
-    facts.workers.push(worker);
+    facts.workers = [...facts.workers, worker];
     this.#tasksOf.set(worker, this.tasksOf(worker) + 1);
   }
 
@@ -173,24 +184,49 @@ export class LedgerDigest {
     if (event === "enqueued" || event === "adopted" || !TASK_STATES.includes(to as TaskState))
       return;
     const of = typeof attempt === "number" ? attempt : facts.last?.attempt;
-    facts.fingerprint = textIn(line.fingerprint) ?? facts.fingerprint;
-    facts.last = {
-      ...{ event, at: line.at, to: to as TaskState, attempt: of },
-      token: textIn(line.token) ?? undefined,
-      outcome: textIn(line.outcome) ?? undefined,
-      note: textIn(line.note) ?? undefined,
-      by: textIn(line.by) ?? undefined,
+    facts.fingerprint = this.#text(line.fingerprint) ?? facts.fingerprint;
+    facts.token = textIn(line.token) ?? undefined;
+    const isInPeriod = this.#isInPeriod(line);
+    const move = {
+      ...{ event, at: isInPeriod ? line.at : "", to: to as TaskState, attempt: of },
+      outcome: this.#text(line.outcome),
+      note: this.#text(line.note),
+      by: this.#text(line.by),
       proven:
         event === "approved"
           ? facts.last?.proven === true && !line.unproven
           : line.proof === "passed",
     };
+    facts.last = isInPeriod ? move : this.#oneOf(move);
   }
+
+  #oneOf(move: LastMove): LastMove {
+    const key = JSON.stringify(Object.values(move));
+    const known = this.#moves.get(key);
+    if (known !== undefined) return known;
+    keep(this.#moves, key, move);
+    return move;
+  }
+
+  #text(value: unknown): string | undefined {
+    if (typeof value !== "string" || value === "") return undefined;
+    const known = this.#texts.get(value);
+    if (known !== undefined) return known;
+    keep(this.#texts, value, value);
+    return value;
+  }
+}
+
+const MOST_KEPT = 2000;
+
+function keep<T>(all: Map<string, T>, key: string, value: T): void {
+  if (all.size >= MOST_KEPT) all.clear();
+  all.set(key, value);
 }
 
 /** Its end had no effect: the claim was lost before. */
 function undo(facts: TaskFacts, { token, outcome }: LedgerLine): void {
-  if (facts.last?.token === token && facts.last?.outcome === outcome) facts.last = null;
+  if (facts.token === token && facts.last?.outcome === outcome) facts.last = null;
 }
 
 function landedFrom(line: LedgerLine): Landed {

@@ -8,6 +8,7 @@ import type { Proof } from "../../queue/attempt.ts";
 import type { RunContext } from "../../queue/operation.ts";
 import type { LedgerNews, Store, TaskSummary } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
+import { recordedIn } from "../../work/workspaces/record.ts";
 import { Slices } from "../page/slices.ts";
 import { type LastMove, LedgerDigest } from "./ledger-digest.ts";
 
@@ -56,21 +57,21 @@ async function readBudget(
   return budget;
 }
 
-/** Tasks by their place on disk, which is their state whatever the ledger says. */
+/** Tasks by their place on disk, which is their state whatever the ledger says. Of done ones: `readDone`. */
 export async function readStates(store: Store) {
-  const all = { review: [], failed: [], claimed: [], done: [] } as Record<string, TaskSummary[]>;
-  const states = ["review", "claimed", "failed", "done"] as const;
+  const all = { review: [], failed: [], claimed: [] } as Record<string, TaskSummary[]>;
+  const states = ["review", "claimed", "failed"] as const;
   const slices = new Slices();
   for await (const task of store.list({ states, unopened: true })) {
     all[task.state]?.push(task);
     await slices.rest();
   }
-  const { review = [], failed = [], claimed = [], done = [] } = all;
+  const { review = [], failed = [], claimed = [] } = all;
   const numeric = new Intl.Collator("en", { numeric: true });
   review.sort((a, b) =>
     a.since < b.since ? -1 : a.since > b.since ? 1 : numeric.compare(a.id, b.id),
   );
-  return { review, failed, claimed, done };
+  return { review, failed, claimed };
 }
 
 /** Why a result is not proven; null: its proof passed, in the attempt that ended there. */
@@ -84,12 +85,18 @@ export function whyUnproven(proof: Proof | null, last: LastMove | null, task?: T
   return "it was ended without a proof";
 }
 
-/** Done tasks of the period. The ledger has the time; of one that was moved by hand, its file. */
-export async function readDone(done: readonly TaskSummary[], digest: LedgerDigest, since: string) {
-  const all = new Set(done.map(({ id }) => id));
-  const result = { all, count: 0, proven: 0, unproven: [] as string[], by_hand: 0 };
+/**
+ * Done tasks of the period: the ledger has the time; of one that was moved by hand, its file. And those
+ * with a record of their workspace. There may be a hundred thousand: none is kept.
+ */
+export async function readDone(store: Store, digest: LedgerDigest, since: string) {
+  const recorded = new Set(recordedIn(store.workspaces));
+  const withWorkspace: string[] = [];
+  const result = { count: 0, proven: 0, unproven: [] as string[], by_hand: 0 };
   const slices = new Slices();
-  for (const { id, since: at } of done) {
+  for await (const { id, since: at } of store.list({ states: ["done"], unopened: true })) {
+    await slices.rest();
+    if (recorded.has(id)) withWorkspace.push(id);
     const last = digest.tasks.get(id)?.last;
     const move = last?.to === "done" ? last : null;
     if ((move?.at ?? at) < since) continue;
@@ -97,9 +104,8 @@ export async function readDone(done: readonly TaskSummary[], digest: LedgerDiges
     if (move === null) result.by_hand++;
     if (move?.proven) result.proven++;
     else if (result.unproven.length < MOST_NAMED) result.unproven.push(id);
-    await slices.rest();
   }
-  return result;
+  return { done: result, withWorkspace };
 }
 
 const MOST_NAMED = 100;

@@ -57,8 +57,7 @@ export const report = defineRunOperation({
     const warden = await unlessRefused(notes, () => port.warden(context, since));
     for (const { name, from, to } of crew?.runs ?? []) digest.busy.add(crewKey(name), from, to);
     const { landings, unreadable: badLandings } = readLandings(store, digest);
-    const done = await readDone(states.done, digest, since);
-    const { all: doneTasks, ...doneFacts } = done;
+    const { done, withWorkspace } = await readDone(store, digest, since);
     const landed = await landedIn(digest, landings, since, port);
     const counts = countsInWords(await store.counts());
     const words = await runWords(context, port);
@@ -98,8 +97,8 @@ export const report = defineRunOperation({
         setups: await heldTypes(context),
       }),
       cancelled: states.failed.length - failed.length,
-      done: doneFacts,
-      landed: { ...landed, waiting: branchesLeft(store, states.done, digest, landings) },
+      done,
+      landed: { ...landed, waiting: branchesLeft(store, withWorkspace, digest, landings) },
       outcomes: Object.fromEntries(digest.outcomes),
       cost: {
         usd,
@@ -119,7 +118,7 @@ export const report = defineRunOperation({
         crew_today_usd: crew?.members.reduce((sum, { usdToday }) => sum + usdToday, 0) ?? null,
       },
       worked: workedIn(digest, crew),
-      ...(await topTasks(store, digest, money, (id) => doneTasks.has(id))),
+      ...(await topTasks(store, digest, money)),
       killed: killedIn(store, digest, warden),
       notes,
     };

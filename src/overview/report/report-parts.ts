@@ -5,7 +5,7 @@ import { quoted } from "../../base/text.ts";
 import { dollarsOf, type LedgerTotals } from "../../engines/costs/ledger-totals.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
-import { readRecord, recordedIn } from "../../work/workspaces/record.ts";
+import { readRecord } from "../../work/workspaces/record.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
 import { titleOf } from "./read-run.ts";
 import type { CrewFacts, WardenFacts } from "./report-port.ts";
@@ -14,14 +14,13 @@ import type { Killed, Report } from "./report-shape.ts";
 /** How many tasks are named as the slowest, the dearest, the most retried. */
 const TOP = 5;
 
-/** Branches of done tasks that are in no target: by the records of their workspaces. */
+/** Branches that are in no target. `done`: done tasks that have a record of their workspace. */
 export function branchesLeft(
   store: Store,
-  done: readonly { id: string }[],
+  done: readonly string[],
   digest: LedgerDigest,
   landings: readonly { task: string; state: string }[],
 ): number {
-  const recorded = new Set(recordedIn(store.workspaces));
   const over = new Set(
     landings
       .filter(({ state }) => state === "landed" || state === "no_changes" || state === "closed")
@@ -36,8 +35,7 @@ export function branchesLeft(
     }
   };
   const left = done.filter(
-    ({ id }) =>
-      recorded.has(id) && !over.has(id) && !digest.tasks.get(id)?.landed && isWorktree(id),
+    (id) => !over.has(id) && !digest.tasks.get(id)?.landed && isWorktree(id),
   );
   return left.length;
 }
@@ -65,18 +63,12 @@ export function workedIn(digest: LedgerDigest, crew: CrewFacts | null): Report["
   });
 }
 
-export async function topTasks(
-  store: Store,
-  digest: LedgerDigest,
-  money: LedgerTotals,
-  isDone: (id: string) => boolean,
-) {
-  const all = [...digest.tasks];
-  const slowest = top(all, ([, { workMs }]) => workMs);
-  const retried = top(all, ([, { attempts }]) => (attempts > 1 ? attempts : 0));
+export async function topTasks(store: Store, digest: LedgerDigest, money: LedgerTotals) {
+  const slowest = top(digest.tasks, ([, { workMs }]) => workMs);
+  const retried = top(digest.tasks, ([, { attempts }]) => (attempts > 1 ? attempts : 0));
   const spent = [...money.rows("task")].filter(([key]) => key !== null);
   const dearest = top(spent, ([, sum]) => dollarsOf(sum));
-  const named = (id: string) => nameOf(store, id, isDone, digest);
+  const named = (id: string) => nameOf(store, id, digest);
   const each = <T, R>(rows: readonly T[], of: (row: T) => Promise<R>) => Promise.all(rows.map(of));
   return {
     slowest: await each(slowest, async ([id, { workMs }]) => ({
@@ -95,30 +87,31 @@ export async function topTasks(
   };
 }
 
-/** `show` would read the ledger once more for a task that was done at once, for its history. */
-async function nameOf(
-  store: Store,
-  id: string,
-  isDone: (id: string) => boolean,
-  digest: LedgerDigest,
-) {
-  if (isName(id) && isDone(id)) {
+async function nameOf(store: Store, id: string, digest: LedgerDigest) {
+  const view = isName(id) ? await store.show(id) : null;
+  if (view?.state === "done") {
     const task = parseRecord(await store.source(id)) as Task | null; // food is no JSON
     const type = task?.task_type ?? digest.tasks.get(id)?.type ?? null;
     return { id, type, state: "done" as const, title: titleOf(task) };
   }
-  const view = isName(id) ? await store.show(id) : null;
   return { id, type: view?.type ?? null, state: view?.state ?? null, title: titleOf(view?.task) };
 }
 
 /** The largest, without those of size zero; of equals the first by name. */
 function top<T extends readonly [string | null, unknown]>(
-  rows: readonly T[],
+  rows: Iterable<T>,
   sizeOf: (row: T) => number,
 ): T[] {
-  const sized = rows.filter((row) => sizeOf(row) > 0);
   const byName = (a: T, b: T) => ((a[0] ?? "") < (b[0] ?? "") ? -1 : 1);
-  return sized.sort((a, b) => sizeOf(b) - sizeOf(a) || byName(a, b)).slice(0, TOP);
+  const largest: T[] = [];
+  for (const row of rows) {
+    const size = sizeOf(row);
+    const least = largest[TOP - 1];
+    if (!(size > 0) || (least !== undefined && size < sizeOf(least))) continue;
+    largest.push(row);
+    largest.sort((a, b) => sizeOf(b) - sizeOf(a) || byName(a, b)).splice(TOP);
+  }
+  return largest;
 }
 
 /** The warden's executions; and attempts that were ended by one whose receipt it no longer has. */

@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { TASK_STATES } from "../states.ts";
 import type { LedgerNews, LedgerPosition } from "../store.ts";
 import { claimOne, collect, ledgerOf, type MakeHarness, refOf, useRun } from "./harness.ts";
 
@@ -178,6 +179,9 @@ export function ledgerSuite(make: MakeHarness): void {
       expect(await ids({ types: ["t"] })).toEqual(["a", "c"]);
       expect(await ids({ types: ["t"], states: ["waiting"] })).toEqual(["c"]);
       expect(await ids({ limit: 2 })).toHaveLength(2);
+      for (const state of TASK_STATES) {
+        expect((await store.ids(state)).sort()).toEqual(await ids({ states: [state] }));
+      }
       expect(await collect(store.list({ states: ["claimed"] }))).toMatchObject([
         { id: "a", type: "t", state: "claimed", worker: "w1", priority: "high" },
       ]);

@@ -132,6 +132,7 @@ export function fsStore(run: FsRun): S.Store {
     async *list(query = {}) {
       yield* read.listTasks(run, query);
     },
+    ids: call(read.idsIn),
     counts: call(read.countTasks),
     workers: call(read.viewWorkers),
     dependencies: call(read.dependencyFacts),

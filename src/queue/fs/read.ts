@@ -167,21 +167,44 @@ function* tasksIn(run: FsRun, state: TaskState): Generator<FoundTask> {
     return;
   }
   const folder = paths.state[state];
-  let handle: ReturnType<typeof opendirSync>;
+  const handle = openFolder(folder);
   try {
-    handle = opendirSync(folder, { bufferSize: 256 });
-  } catch {
-    return; // not there, or not a folder: nothing to list, doctor reports it
-  }
-  try {
-    for (let entry = handle.readSync(); entry !== null; entry = handle.readSync()) {
+    for (let entry = handle?.readSync(); entry; entry = handle?.readSync()) {
       const id = paths.layout.idOf(state, entry.name);
       if (isListedName(id)) yield { id, path: `${folder}/${entry.name}` };
     }
   } finally {
+    handle?.closeSync();
+  }
+  if (handle && state === "done") yield* run.hooks?.doneByHand(run) ?? [];
+}
+
+/** Null: it is not there, or no folder. There is nothing to list; doctor reports it. */
+function openFolder(folder: string): ReturnType<typeof opendirSync> | null {
+  try {
+    return opendirSync(folder, { bufferSize: 1024 });
+  } catch {
+    return null;
+  }
+}
+
+/** As `tasksIn`, without a step in and out of a generator for each: of 100,000 names that is most. */
+export function idsIn(run: FsRun, state: TaskState): string[] {
+  const { paths } = run;
+  if (state === "claimed") return [...claimedTasks(paths)].map(({ id }) => id);
+  const handle = openFolder(paths.state[state]);
+  if (handle === null) return [];
+  const ids: string[] = [];
+  try {
+    for (let entry = handle.readSync(); entry !== null; entry = handle.readSync()) {
+      const id = paths.layout.idOf(state, entry.name);
+      if (isListedName(id)) ids.push(id);
+    }
+  } finally {
     handle.closeSync();
   }
-  if (state === "done") yield* run.hooks?.doneByHand(run) ?? [];
+  if (state === "done") ids.push(...(run.hooks?.doneByHand(run) ?? []).map(({ id }) => id));
+  return ids;
 }
 
 export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary> {
@@ -264,10 +287,7 @@ function tasksByTime(run: FsRun, state: TaskState): FoundTask[] {
 
 export function countTasks(run: FsRun): Counts {
   const counts = {} as Counts;
-  for (const state of TASK_STATES) {
-    counts[state] = 0;
-    for (const _ of tasksIn(run, state)) counts[state]++;
-  }
+  for (const state of TASK_STATES) counts[state] = idsIn(run, state).length;
   counts.cancelled = countCancelled(run);
   counts.quarantined = namesIn(run.paths.quarantine).filter((n) => !n.endsWith(".reason")).length;
   return counts;
