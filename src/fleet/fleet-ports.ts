@@ -64,6 +64,8 @@ export interface FleetPort {
   filesIn(run: string): FleetFiles;
   /** The run that the nearest viv.toml names, though that may have mistakes, or named; null: none. */
   runNamed(): string | null;
+  /** The runs that commands of this user have opened. */
+  knownRuns(): string[];
   machine: Machine;
   timers: Timers;
   /** Starts `viv up` in a session of its own. */

@@ -168,7 +168,7 @@ function takenError(files: UpFiles, host: UpHost): VivError {
   const { pid, host: where, config, since } = holder;
   return new VivError(
     "WORKER_TAKEN",
-    `viv up runs there already: pid ${pid} on ${where}, since ${since}, with ${config}; stop it first: kill ${pid}`,
+    `viv up runs there already: pid ${pid} on ${where}, since ${since}, with ${config}; stop it first: viv down -c ${config}`,
     { pid, host: where, config },
   );
 }

@@ -252,10 +252,15 @@ describe("in the background", () => {
     expect(stderr).toContain("viv.toml:3: name must be a name of letters");
   });
 
-  it("needs a run", () => {
+  it("needs a run, or a pit for its agents; none is made", () => {
     const here = farm("[warden]\n");
     here.write("agents.toml", '[service]\npit = "pit"\n[agents.cleanup]\nevery = "1m"\n');
     expect(here.say("up", "--detach")).toMatchObject({
+      status: 3,
+      stderr: expect.stringContaining("viv pit init pit"),
+    });
+    expect(existsSync(join(here.folder, "pit"))).toBe(false);
+    expect(here.say("up", "--no-server")).toMatchObject({
       status: 2,
       stderr: expect.stringContaining("viv init"),
     });
