@@ -29,6 +29,7 @@ import { routesSection } from "../work/config-route.ts";
 import { configWatchPort, WORK_SITE } from "../work/host.ts";
 import { findConfigFile, readConfigFile } from "./find-run.ts";
 import { clocks } from "./fleet-clocks.ts";
+import { goodConfigEnv } from "./good-config.ts";
 import { runsFolder } from "./note-run.ts";
 
 /** The supervisor of a run's fleet, on this machine. */
@@ -56,7 +57,8 @@ export async function fleetHost(
       factsOf({ ...context, here: { ...here, cwd, config: read } }, store.folder, read),
     startClock: (kind, now, onEvent) =>
       clockChild(machine, (signal) => running[kind](now, onEvent, signal)),
-    watchConfig: (act) => watch(file, act),
+    watchConfig: (act) => watch(file, act, { counts: config?.text }),
+    handing: (read) => goodConfigEnv({ file, text: read?.text ?? "" }),
     endProcess: (process) => endProcess(machine, process),
   };
 }

@@ -157,7 +157,7 @@ export function agentMember(
     host.children.start({
       argv: workerArgv(agent, given, around),
       cwd: around.folder,
-      env: agentEnv(agent, around),
+      env: { ...agentEnv(agent, around), ...around.handing() },
       logPath: files.logOf(name, "worker"),
       onLine,
     });
@@ -167,7 +167,7 @@ export function agentMember(
     return host.handlers.start({
       argv: runArgv(standing, around),
       cwd: around.pit,
-      env: agentEnv(agent, around),
+      env: { ...agentEnv(agent, around), ...(isOurs(standing) ? around.handing() : {}) },
       stdin: "",
       claim: mark,
       logPath: files.logOf(name, "run"),
@@ -177,6 +177,7 @@ export function agentMember(
     });
   };
 
+  const isOurs = ({ does }: AgentStanding) => does.kind === "sweep";
   const { worker: works, standing } = agent;
   const supervise = () =>
     works && restartedProcess(() => startWorker(works), judge, time, onWorker);

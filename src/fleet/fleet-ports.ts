@@ -16,6 +16,8 @@ export interface FleetHost {
   /** How to start viv itself, with its environment and folder. */
   viv: readonly string[];
   env: Readonly<Record<string, string>>;
+  /** Further variables, which hand this viv.toml on: it counts for them while the file has mistakes. */
+  handing(config: Config | undefined): Readonly<Record<string, string>>;
   cwd: string;
   /** The run's folder. */
   run: string;

@@ -39,6 +39,7 @@ export function upStream(context: Context, given: UpInput) {
           await service.run();
         } finally {
           clearInterval(alive);
+          service.unfollow();
         }
         return {};
       },
@@ -62,14 +63,15 @@ async function serviceFor(
     (one): one is [string, string] => one[1] !== undefined,
   );
   const { node, viv } = await context.use(programPort);
-  const around = { viv: [node, viv], env: Object.fromEntries(env), drain };
+  const { handing, stop } = host.followConfig(here.config);
+  const around = { viv: [node, viv], env: Object.fromEntries(env), handing, drain };
   const log = host.filesIn(config.pit.path).openLog(); // nothing comes before it has the pit
   const tell = (event: UpEvent) => {
     const at = new Date(context.now()).toISOString();
     log.write(Buffer.from(`${JSON.stringify({ at, ...event })}\n`));
     emit(event);
   };
-  return upService(config, around, host, tell);
+  return { ...upService(config, around, host, tell), unfollow: stop };
 }
 
 /** The agents.toml of that path, whose pit is there. */

@@ -78,7 +78,7 @@ export function fleetPart(
     return host.children.start({
       argv: [...host.viv, ...own],
       cwd: host.cwd,
-      env: host.env,
+      env: { ...host.env, ...host.handing(config()) },
       logPath: host.files.logOf(name),
       onLine: (line) => {
         const event = eventIn(line);

@@ -17,7 +17,7 @@ import type { UpEvent, UpHost } from "./up-ports.ts";
  */
 export function upService(
   config: AgentsConfig,
-  around: Pick<Surroundings, "viv" | "env" | "drain">,
+  around: Pick<Surroundings, "viv" | "env" | "handing" | "drain">,
   host: UpHost,
   emit: (event: UpEvent) => void,
 ) {

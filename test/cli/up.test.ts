@@ -371,6 +371,27 @@ it("viv work --until-stdin-closes ends with its stdin", async () => {
   expect(here.say(["work", "--help"]).stdout).not.toContain("stdin");
 });
 
+it("a snake that dies while viv.toml is bad comes back with the last good routes", async () => {
+  const here = farm('[service]\npit = "./pit"\n[agents.snake-1]\n');
+  const config = join(here.folder, "viv.toml");
+  writeFileSync(config, '[handlers.default]\nhandler = "./handle.sh"\n');
+  here.go();
+  const up = here.up();
+  await untilReady(here, ["snake-1"]);
+  writeFileSync(config, "nonsense = = [");
+  const pidOf = () => {
+    const file = join(here.pit, ".viv/up/snake-1.json");
+    return JSON.parse(readFileSync(file, "utf8")) as { pid: number; state: string };
+  };
+  const before = pidOf().pid;
+  process.kill(before, "SIGKILL");
+  await until("it is back", () => pidOf().state === "idle" && pidOf().pid !== before);
+  writeFileSync(join(here.pit, "food/1-x.md"), "eat\n");
+  await until("it is eaten", () => existsSync(join(here.pit, "done/1-x.md")));
+  up.child.kill("SIGTERM");
+  expect((await up.end()).status).toBe(0);
+});
+
 describe("viv ps and viv down", () => {
   const ONE = '[service]\npit = "./pit"\n[agents.snake-1]\nhandler = "./handle.sh"\n';
   const seen = ({ say }: Farm, ...args: string[]) =>

@@ -50,6 +50,7 @@ export class FakeUpHost {
     readText: () => "",
     isFolder: () => true,
     workersIn: async () => [],
+    followConfig: () => ({ handing: () => ({}), stop: () => {} }),
     newMark: () => `mark-${this.runs.length}`,
   };
 
