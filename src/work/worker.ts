@@ -121,6 +121,7 @@ export class Worker {
   /** Claims in a row that failed. */
   #failedClaims = 0;
   #isStopping = false;
+  #gone: VivError | undefined;
   #wake: () => void = () => {};
   #grace: NodeJS.Timeout | undefined;
   #beside: Beside | undefined;
@@ -232,6 +233,7 @@ export class Worker {
       }
       slots?.leave();
       while (this.#running.size > 0) await this.#someEnd();
+      if (this.#gone !== undefined) throw this.#gone;
       if (!this.#isStopping) await this.#beside?.settle?.();
     } finally {
       slots?.leave();
@@ -302,7 +304,12 @@ export class Worker {
     } catch (error) {
       // A full disk, a run that is unreachable for a moment: it may pass.
       this.#emitError(error);
-      if (isVivError(error, "RUN_NOT_FOUND") || isVivError(error, "INVALID")) throw error;
+      if (isVivError(error, "INVALID")) throw error;
+      if (isVivError(error, "RUN_NOT_FOUND")) {
+        // It was removed: its handlers end too, and there is nothing to record their ends in.
+        this.#gone = error;
+        this.stopNow();
+      }
       this.#failedClaims++;
       return [];
     }

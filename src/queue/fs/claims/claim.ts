@@ -15,6 +15,7 @@ import {
   translate,
 } from "../files/atomic.ts";
 import { type FsRun, recordClaim } from "../fs-run.ts";
+import { assertThere } from "../gone.ts";
 import { adopt, adoptIfDue } from "../lanes/adopt.ts";
 import type { Cursor } from "../lanes/lane.ts";
 import {
@@ -78,8 +79,10 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
     if (claims.length === 0 && (await findMore(run, worker, reader))) fill(true);
   } catch (error) {
     // The caller must learn of its claims. If the error lasts, the next call throws it.
+    if (claims.length === 0) assertThere(run);
     if (claims.length === 0) throw translate(error, "claiming");
   }
+  if (claims.length === 0) assertThere(run); // an empty queue looks the same
   const last = claims.at(-1)?.task.task_id;
   if (last !== undefined && request.heartbeat !== false && isBeatDue(run, worker, begin)) {
     // Without a heartbeat the age of the claim counts; that is no reason to lose it.
