@@ -60,12 +60,12 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
     const freed = claimName(run, worker);
     if (freed) await freed;
     makeWorkerFolder(run, worker);
-    if (isPaused(run) || isReviewFull(run, request.reviewLimit)) return [];
+    if (isPaused(run, worker) || isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
     const reader = readerFor(run, filterOf(request, run.paths.layout.reservedTypes));
     adoptIfDue(run, reader, begin);
     const fill = (force: boolean) => {
-      if (isPaused(run)) return;
+      if (isPaused(run, worker)) return;
       while (claims.length < max) {
         const claim = claimNext(run, worker, reader, force);
         if (claim === null) return;
@@ -177,7 +177,7 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
       candidate.lane.missed(candidate.line);
       continue;
     }
-    if (isPaused(run)) {
+    if (isPaused(run, worker)) {
       putBack(run, candidate, to);
       return null;
     }
@@ -190,7 +190,7 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
   }
 }
 
-/** The run was paused while we took it. */
+/** The run, or the worker, was paused while we took it. */
 function putBack(run: FsRun, { id, attempt }: Candidate, path: string): void {
   const file = readTaskOrQuarantine(run, path, id);
   if (file !== null) giveBack(run, file.task, path, file.stats, attempt);
