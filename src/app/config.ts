@@ -33,6 +33,7 @@ export async function parseConfig(
   const read = (top: ConfigTable) => ({
     file,
     folder: dirname(file),
+    text,
     section: readSections(top),
   });
   return readToml(text, file, read, onRead);

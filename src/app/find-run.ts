@@ -2,7 +2,7 @@ import { existsSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { isVivError, VivError } from "../base/errors.ts";
 import type { Config } from "../base/section.ts";
-import type { Io } from "../operation/io.ts";
+import type { GoodConfig, Io } from "../operation/io.ts";
 import { plain } from "../operation/term.ts";
 import { readTrusted, remedyFor, whyNotTrusted } from "../platform/files/owned.ts";
 import { foldersUp, type SearchStop } from "../platform/files/search-up.ts";
@@ -131,13 +131,15 @@ async function nearestConfig(
     for (const found of candidatesIn(path)) onIgnored(io, found, `is in a folder that ${why}`);
   };
   for (const folder of foldersUp(from, io.env, stopped)) {
+    const file = join(folder, CONFIG);
+    const good = io.goodConfig?.file === file ? io.goodConfig : undefined;
     for (const found of candidatesIn(folder)) {
       const why = whyNotTrusted(found);
       if (why === null) continue;
       onIgnored(io, found, why);
-      return null;
+      if (good === undefined || found !== file) return null;
     }
-    const config = await readConfig(join(folder, CONFIG));
+    const config = await (good === undefined ? readConfig(file) : readOr(good));
     const run = runOf(folder, config, io);
     if (config !== undefined || run !== undefined) {
       return { run, settings: settingsFrom(config) };
@@ -172,6 +174,18 @@ async function readConfig(file: string): Promise<Config | undefined> {
   // Only here, so that commands without a viv.toml do not pay for what reads it.
   const { parseConfig } = await import("./config.ts");
   return parseConfig(readConfigFile(file), file);
+}
+
+/** The file as it is; while it cannot be used, as it was. */
+async function readOr({ file, text }: GoodConfig): Promise<Config | undefined> {
+  const { parseConfig } = await import("./config.ts");
+  try {
+    const now = existsSync(file) ? readConfigFile(file) : "";
+    if (now.trim() !== "") return await parseConfig(now, file);
+  } catch (error) {
+    if (!isVivError(error)) throw error; // its mistakes are told by the supervisor
+  }
+  return text === "" ? undefined : parseConfig(text, file);
 }
 
 function runOf(folder: string, config: Config | undefined, io: Io): RunPlace | undefined {

@@ -8,12 +8,12 @@ import { crewSection } from "../crew/config.ts";
 import { clockChild } from "../fleet/clock-child.ts";
 import { fleetSection } from "../fleet/config.ts";
 import { fleetFilesIn } from "../fleet/fleet-files.ts";
-import { isRunning } from "../fleet/fleet-operations.ts";
 import type { DetachedStart, FleetHost, FleetPort } from "../fleet/fleet-ports.ts";
 import type { FleetFacts } from "../fleet/parts.ts";
 import { scheduleSection } from "../fleet/schedule/config.ts";
 import { type SchedulePort, scheduleFolder } from "../fleet/schedule/operations.ts";
 import { type Program, programPort } from "../fleet/up-ports.ts";
+import { isRunning } from "../fleet/ups.ts";
 import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
 import type { Context, RunPlace } from "../operation/operation.ts";
@@ -29,6 +29,7 @@ import { routesSection } from "../work/config-route.ts";
 import { configWatchPort, WORK_SITE } from "../work/host.ts";
 import { findConfigFile, readConfigFile } from "./find-run.ts";
 import { clocks } from "./fleet-clocks.ts";
+import { goodConfigEnv } from "./good-config.ts";
 import { runsFolder } from "./note-run.ts";
 
 /** The supervisor of a run's fleet, on this machine. */
@@ -56,7 +57,8 @@ export async function fleetHost(
       factsOf({ ...context, here: { ...here, cwd, config: read } }, store.folder, read),
     startClock: (kind, now, onEvent) =>
       clockChild(machine, (signal) => running[kind](now, onEvent, signal)),
-    watchConfig: (act) => watch(file, act),
+    watchConfig: (act) => watch(file, act, { counts: config?.text }),
+    handing: (read) => goodConfigEnv({ file, text: read?.text ?? "" }),
     endProcess: (process) => endProcess(machine, process),
   };
 }
@@ -143,6 +145,10 @@ function signalTo(pid: number, signal: NodeJS.Signals): void {
 
 export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Program): FleetPort {
   const machine = localMachine();
+  const knownRuns = () =>
+    runRegistryIn(runsFolder(env, cwd))
+      .list()
+      .map(({ path }) => path);
   return {
     ...{ filesIn: fleetFilesIn, machine, timers, ask: signalTo },
     runNamed: () => {
@@ -152,23 +158,22 @@ export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Pr
       const [, named] =
         /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(text.split(/^\s*\[/m)[0] ?? "") ?? [];
       const isNamed = file !== undefined && named !== undefined;
-      return isNamed ? resolve(dirname(file), named) : fleetAround(cwd, env, machine);
+      return isNamed ? resolve(dirname(file), named) : fleetAround(cwd, knownRuns(), machine);
     },
+    knownRuns,
     addressIn: (run) => readServer(run, machine)?.address ?? null,
     detach: (logPath, args) => detach(logPath, args, definedIn(env), cwd, program),
   };
 }
 
 /** A run whose viv up has read a viv.toml here or above, as it was before an edit that lost its run. */
-function fleetAround(cwd: string, env: Context["here"]["env"], machine: Machine): string | null {
-  const found = runRegistryIn(runsFolder(env, cwd))
-    .list()
-    .flatMap(({ path }) => {
-      const last = fleetFilesIn(path).read();
-      if (last === null || last.config === null || !isRunning(last, machine)) return [];
-      const folder = dirname(last.config);
-      return cwd === folder || cwd.startsWith(`${folder}/`) ? [{ path, folder }] : [];
-    });
+function fleetAround(cwd: string, runs: readonly string[], machine: Machine): string | null {
+  const found = runs.flatMap((path) => {
+    const last = fleetFilesIn(path).read();
+    if (last === null || last.config === null || !isRunning(last, machine)) return [];
+    const folder = dirname(last.config);
+    return cwd === folder || cwd.startsWith(`${folder}/`) ? [{ path, folder }] : [];
+  });
   return found.sort((a, b) => b.folder.length - a.folder.length)[0]?.path ?? null;
 }
 

@@ -4,8 +4,8 @@ import { quoted } from "../base/text.ts";
 import { crewPs } from "../crew/operations.ts";
 import { findCrew } from "../crew/requests.ts";
 import { type FleetState, fleetFilesIn } from "../fleet/fleet-files.ts";
-import { isRunning } from "../fleet/fleet-operations.ts";
 import { upFilesIn } from "../fleet/up-files.ts";
+import { isRunning } from "../fleet/ups.ts";
 import type { Io } from "../operation/io.ts";
 import type { Context } from "../operation/operation.ts";
 import type {

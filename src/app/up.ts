@@ -32,6 +32,7 @@ import type { WardenEvent } from "../warden/warden-host.ts";
 import { commands as workCommands } from "../work/cli.ts";
 import { failedSince } from "../work/failed-since.ts";
 import { isRun } from "./invoke.ts";
+import { noteRun } from "./note-run.ts";
 import { openRun } from "./open-run.ts";
 
 /** `viv up`: the fleet of a run; or agents around a pit, or a crew, with the warden of `[warden]`. */
@@ -80,7 +81,13 @@ const up = defineStream({
       for await (const event of events) yield { of: "up" as const, event };
       return {};
     }
-    refuseFleetFlags(given);
+    refuseFleetFlags(given, mode);
+    if (given.detach) {
+      const { detachAgents } = await import("./detach.ts");
+      const events = detachAgents(context, given.config ?? "agents.toml");
+      for await (const event of events) yield { of: "up" as const, event };
+      return {};
+    }
     const begin = new Date(context.now()).toISOString();
     return yield* eventsOf<Emitted, Output>((emit) =>
       besideWarden(context, emit, async () => {
@@ -90,7 +97,10 @@ const up = defineStream({
         }
         let pit: string | undefined;
         for await (const event of upStream(context, given)) {
-          if (event.kind === "up") pit = event.pit;
+          if (event.kind === "up") {
+            pit = event.pit;
+            noteRun(pit, context.here.env, context.here.cwd, context.now()); // ps and down look there
+          }
           emit({ of: "fleet", event });
         }
         return given.drain && pit !== undefined ? { failed: await failedIn(pit, begin) } : {};
@@ -140,8 +150,11 @@ async function runMeant(context: Context): Promise<RunPlace | null> {
   }
 }
 
-function refuseFleetFlags({ detach, no_server }: Given): void {
-  const flag = detach ? "--detach" : no_server ? "--no-server" : null;
+function refuseFleetFlags({ detach, no_server, drain }: Given, { of }: Mode): void {
+  if (detach && drain) {
+    throw new VivError("USAGE", "--drain ends by itself; it does not go with --detach.");
+  }
+  const flag = detach && of === "crew" ? "--detach" : no_server ? "--no-server" : null;
   if (flag === null) return;
   const todo = 'write run = "…" into viv.toml, or make a run: viv init';
   throw new VivError("USAGE", `${flag} is for the fleet of a run; ${todo}`);
@@ -180,7 +193,10 @@ const upCommand: Command = {
     ["viv up", "what viv.toml declares; Ctrl-C lets it finish, a second one stops at once"],
     ["viv up --detach", "in the background; then: viv ps, viv down"],
     ["viv up --json --no-server", "events, one object per line; without the page"],
-    ["viv up -c ./pit/agents.toml", "only the agents of that file"],
+    [
+      "viv up -c ./pit/agents.toml",
+      "only the agents of that file; with --detach in the background",
+    ],
     ["viv up --drain", "agents of a pit: exit when nothing is left to do"],
     ["WB_CREW_DEF=crew.org viv up", "without a run: a crew, or the keeper of WB_KEEPER_DEF"],
   ],

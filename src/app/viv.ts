@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { plain } from "../operation/term.ts";
 import { runCli } from "./cli.ts";
+import { takeGoodConfig } from "./good-config.ts";
 import { portsHere } from "./ports.ts";
 
 /** `viv`: the command line, given the real surroundings. */
@@ -27,7 +28,10 @@ process.stderr.on("error", (error: NodeJS.ErrnoException) => {
   if (error.code !== "EPIPE") throw error; // the message is lost; the status still counts
 });
 
+const goodConfig = takeGoodConfig(process.env);
+
 void runCli({
+  goodConfig,
   argv: process.argv.slice(2),
   env: process.env,
   cwd: process.cwd(),

@@ -13,5 +13,7 @@ export interface Config {
   /** Absolute, as is the folder it lies in. */
   file: string;
   folder: string;
+  /** Its content. */
+  text: string;
   section: GetSection;
 }

@@ -49,20 +49,26 @@ export async function crewFor(
   const ports = await use(crewPort);
   const { file, state, isSingleton, port, mode } = choice;
   const { machine, timers, machineGate } = ports;
-  assertSensible(choice, ports);
+  assertSensible(choice, here, ports);
   const folder = dirname(file);
   const own = isSingleton
     ? null
     : gateInMemory({ max: choice.maxConcurrent, clock: machine.clock });
   const settings = { ...choice, manifest: file, keeper: { ...choice.keeper, mode } };
   const files = ports.filesIn(state);
+  let isFirst = true;
+  const fromFile = () => {
+    const read = isFirst ? startManifest(file, here, ports) : readManifest(file, ports);
+    isFirst = false;
+    return read;
+  };
   return new Crew(settings, {
     ...{ machine, timers, files, emit: recorded(emit, files, machine) },
     gate: own && throughBoth(own, machineGate),
     runner: runnerFor(choice, here, ports),
     take: () => ports.take(state),
     readManifest: () => {
-      const read = isSingleton ? singleton(choice) : readManifest(file, ports);
+      const read = isSingleton ? singleton(choice) : fromFile();
       const one = read.members.filter(({ name }) => name === only);
       if (only !== undefined) return { ...read, log: noticesAbout(one, choice, ports) };
       return { ...read, log: [...read.log, ...noticesAbout(read.members, choice, ports)] };
@@ -100,9 +106,9 @@ function recorded(
 }
 
 /** Before anything is made: where there is no such crew, nothing is left behind. */
-function assertSensible(choice: CrewChoice, ports: CrewPorts): void {
+function assertSensible(choice: CrewChoice, here: Here, ports: CrewPorts): void {
   if (!choice.isSingleton) {
-    if (!ports.isThere(choice.file)) readManifest(choice.file, ports); // throws
+    if (!ports.isThere(choice.file)) startManifest(choice.file, here, ports); // throws
     return;
   }
   singleton(choice);
@@ -133,7 +139,7 @@ function throughBoth(own: Gate, machine: Pick<Gate, "acquire">): Gate {
   };
 }
 
-export function readManifest(file: string, ports: CrewPorts): Manifest {
+function readManifest(file: string, ports: CrewPorts): Manifest {
   let text: string;
   try {
     text = ports.readText(file);
@@ -145,12 +151,34 @@ export function readManifest(file: string, ports: CrewPorts): Manifest {
     const message = `${why}; a crew needs a manifest: viv crew up crew.org`;
     throw new VivError("INVALID", message, {}, { cause });
   }
+  return manifestIn(text, file);
+}
+
+function manifestIn(text: string, file: string): Manifest {
   if (basename(file) === "viv.toml") {
     // Its other tables are not the crew's.
     const { crew } = parse(text);
     return crewFromTable(crew, { file, places: placesOf(text) });
   }
   return parseManifest(text, { file, format: extname(file) === ".toml" ? "toml" : "org" });
+}
+
+/**
+ * The manifest that a crew starts with. A `[crew]` in the viv.toml that counts is read from that: the
+ * file itself may have mistakes meanwhile.
+ */
+export function startManifest(file: string, { config }: Here, ports: CrewPorts): Manifest {
+  if (config?.file !== file) return readManifest(file, ports);
+  const read = manifestIn(config.text, file);
+  return isText(file, config.text, ports) ? read : { ...read, isOld: true };
+}
+
+function isText(file: string, text: string, { readText }: CrewPorts): boolean {
+  try {
+    return readText(file) === text;
+  } catch {
+    return false; // gone, or not to be read: it will be told
+  }
 }
 
 function runnerFor({ file, state, isSingleton }: CrewChoice, here: Here, ports: CrewPorts) {

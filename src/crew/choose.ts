@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import { parseOptionalDuration } from "../base/duration.ts";
 import { VivError } from "../base/errors.ts";
 import type { Context, Env, Here } from "../operation/operation.ts";
-import { type CrewChoice, readManifest } from "./assemble.ts";
+import { type CrewChoice, startManifest } from "./assemble.ts";
 import { AN_ORIGIN, type CrewSettings, crewSection, isOrigin } from "./config.ts";
 import { type CrewPorts, crewPort } from "./crew-ports.ts";
 import { DEFAULT_INTERVAL_MS, MODES } from "./member-definition.ts";
@@ -47,7 +47,7 @@ function chosen(here: Here, ports: CrewPorts, wanted: Wanted): CrewChoice | null
   const start = crewStart({
     ...{ env: here.env, wanted },
     config: config && settings ? { file: config.file, settings } : null,
-    isActive: (file) => readManifest(resolve(cwd, file), ports).members.length > 0,
+    isActive: (file) => startManifest(resolve(cwd, file), here, ports).members.length > 0,
   });
   if (start === null) return null;
   const file = resolve(cwd, start.file);

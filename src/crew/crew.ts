@@ -196,7 +196,8 @@ export class Crew {
 
   /** The members of the manifest, by name. Throws when there are none. */
   #readEntries(): Map<string, Member> {
-    const { members, log } = this.#host.readManifest();
+    const { members, log, isOld } = this.#host.readManifest();
+    if (isOld) this.#stamp = ""; // the file is looked at as if it had just changed
     for (const text of log) this.#host.emit({ kind: "log", text });
     if (members.length > 0) return new Map(members.map((member) => [member.name, member]));
     const message = `${this.#settings.manifest} has no member with a def; give one a :DEF:`;

@@ -14,6 +14,8 @@ export interface Manifest {
   members: Member[];
   /** `file:line: what`. */
   log: string[];
+  /** The file has another content by now, which may have mistakes. */
+  isOld?: true;
 }
 
 /** Throws INVALID only when the text is no manifest at all: not TOML, or in conflict. */

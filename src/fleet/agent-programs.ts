@@ -11,6 +11,8 @@ export interface Surroundings {
   /** How to start viv itself. */
   viv: readonly string[];
   env: Readonly<Record<string, string>>;
+  /** Further variables, which hand the last good viv.toml on. */
+  handing(): Readonly<Record<string, string>>;
   drain: boolean;
 }
 

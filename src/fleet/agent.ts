@@ -16,6 +16,7 @@ import {
   type Death,
   type IntervalEvent,
   intervalRun,
+  NEVER_STARTED,
   type RestartEvent,
   restartedProcess,
 } from "./supervise.ts";
@@ -75,7 +76,10 @@ export function agentMember(
     emit({ kind: "started", name, pid: worker.process?.pid ?? 0 });
   };
 
+  /** A worker would make a run in place of a pit that was removed. */
+  const hasPit = () => host.isFolder(`${around.pit}/claimed`);
   const judge = (end: ChildEnd): Death | "finished" => {
+    if (!hasPit()) return "refused";
     if (end.exit === 0 && around.drain) return "finished";
     if (lastError(end).code === "WORKER_TAKEN") return "taken";
     return end.exit === USAGE && !wasReady ? "refused" : "died";
@@ -153,21 +157,23 @@ export function agentMember(
     emit({ kind: "ran", name, exit, duration_ms, next_run, note });
   };
 
-  const startWorker = (given: AgentWorker) =>
-    host.children.start({
+  const startWorker = (given: AgentWorker) => {
+    if (!hasPit()) return NEVER_STARTED;
+    return host.children.start({
       argv: workerArgv(agent, given, around),
       cwd: around.folder,
-      env: agentEnv(agent, around),
+      env: { ...agentEnv(agent, around), ...around.handing() },
       logPath: files.logOf(name, "worker"),
       onLine,
     });
+  };
 
   const startRun = (standing: AgentStanding) => {
     mark = host.newMark();
     return host.handlers.start({
       argv: runArgv(standing, around),
       cwd: around.pit,
-      env: agentEnv(agent, around),
+      env: { ...agentEnv(agent, around), ...(isOurs(standing) ? around.handing() : {}) },
       stdin: "",
       claim: mark,
       logPath: files.logOf(name, "run"),
@@ -177,6 +183,7 @@ export function agentMember(
     });
   };
 
+  const isOurs = ({ does }: AgentStanding) => does.kind === "sweep";
   const { worker: works, standing } = agent;
   const supervise = () =>
     works && restartedProcess(() => startWorker(works), judge, time, onWorker);

@@ -4,9 +4,10 @@ import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { plain, prose, type Term, table } from "../operation/term.ts";
-import { LEFT_OVER, type SpeciesOutput, species } from "./operations.ts";
+import { type SpeciesOutput, species } from "./operations.ts";
 import { service } from "./systemd-service.ts";
 import type { UpEvent } from "./up-ports.ts";
+import { LEFT_OVER } from "./ups.ts";
 
 /** A comment for commands whose purpose is not obvious, by a word in them. */
 const PURPOSE: Record<string, string> = {

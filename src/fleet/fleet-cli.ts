@@ -3,10 +3,11 @@ import { counted } from "../base/text.ts";
 import type { Command } from "../operation/command.ts";
 import type { Stamped } from "../operation/operation.ts";
 import { plain, prose, type Term, table } from "../operation/term.ts";
-import { type DownEvent, down, LEFT_OVER, type PsOutput, ps } from "./fleet-operations.ts";
+import { type DownEvent, down, type PsOutput, ps } from "./fleet-operations.ts";
 import type { FleetEvent } from "./fleet-ports.ts";
 import type { PartEvent } from "./part-news.ts";
 import type { PartKind } from "./parts.ts";
+import { LEFT_OVER, type ShownUp } from "./ups.ts";
 
 /** One line of JSON: an event of a part is its own, with the part's name. */
 export function asLine(event: Stamped<FleetEvent>): string {
@@ -138,30 +139,23 @@ export const commands = {
   ps: {
     op: ps,
     readsConfig: true,
-    examples: [["viv ps", "exit 1 when no viv up runs on this run"]],
-    exit: ({ running }: PsOutput) => (running ? 0 : 1),
-    human: (output: PsOutput, term, io) => {
-      const { color } = term;
-      const rows = output.parts.map((part) => [
-        part.name,
-        painted(part.state, term),
-        part.pid === null ? "" : `pid ${part.pid}`,
-        formatDuration(io.now() - Date.parse(part.since)),
-        part.restarts === 0 ? "" : counted(part.restarts, "restart"),
-        prose(plain(part.doing)),
-        prose(part.note === "" ? "" : color.yellow(plain(part.note))),
-      ]);
-      return [headOf(output, term, io.now()), ...(rows.length > 0 ? ["", table(rows, term)] : [])]
-        .filter((line) => line !== null)
-        .join("\n");
-    },
+    shorts: { config: "c" },
+    examples: [
+      ["viv ps", "exit 1 when no viv up runs here"],
+      ["viv ps -c ./pit/agents.toml", "the agents of that file"],
+    ],
+    exit: ({ running, others }: PsOutput) => (running || others.some((one) => one.running) ? 0 : 1),
+    human: ({ others, ...first }: PsOutput, term, io) =>
+      [first, ...others].map((one) => shown(one, term, io.now())).join("\n\n"),
   },
   down: {
     op: down,
     readsConfig: true,
+    shorts: { config: "c" },
     examples: [
       ["viv down", "waits until running tasks have ended"],
       ["viv down --now", "gives running tasks back"],
+      ["viv down -c ./pit/agents.toml", "the agents of that file"],
     ],
     view: ({ color }) => ({
       event: (event: Stamped<DownEvent>) => {
@@ -183,7 +177,20 @@ export const commands = {
   },
 } satisfies Record<string, Command>;
 
-function headOf(output: PsOutput, term: Term, now: number): string {
+function shown(up: ShownUp, term: Term, now: number): string {
+  const rows = up.parts.map((part) => [
+    part.name,
+    painted(part.state, term),
+    part.pid === null ? "" : `pid ${part.pid}`,
+    formatDuration(now - Date.parse(part.since)),
+    part.restarts === 0 ? "" : counted(part.restarts, "restart"),
+    prose(plain(part.doing)),
+    prose(part.note === "" ? "" : term.color.yellow(plain(part.note))),
+  ]);
+  return [headOf(up, term, now), ...(rows.length > 0 ? ["", table(rows, term)] : [])].join("\n");
+}
+
+function headOf(output: ShownUp, term: Term, now: number): string {
   const { color } = term;
   const { running, pid, host, since, address, note, run_dir } = output;
   const more = note === "" ? "" : `\n${color.yellow(plain(note))}`;
@@ -193,7 +200,8 @@ function headOf(output: PsOutput, term: Term, now: number): string {
   }
   const time = since === null ? "" : `, for ${formatDuration(now - Date.parse(since))}`;
   const at = address === null ? "" : `\n${color.cyan(address)}`;
-  return `viv up ${painted(output.state, term)}, pid ${pid} on ${host}${time}\n${color.dim(plain(run_dir))}${at}${more}`;
+  const name = output.of === "agents" ? "viv up, agents of a pit:" : "viv up";
+  return `${name} ${painted(output.state, term)}, pid ${pid} on ${host}${time}\n${color.dim(plain(run_dir))}${at}${more}`;
 }
 
 function painted(state: string, { color }: Term): string {

@@ -1,106 +1,42 @@
 import * as z from "zod/mini";
-import { isVivError, VivError } from "../base/errors.ts";
-import { events, flag } from "../operation/fields.ts";
+import { VivError } from "../base/errors.ts";
+import { events, flag, text } from "../operation/fields.ts";
 import {
   type Context,
   defineOperation,
   defineStream,
   eventsOf,
-  runPlacePort,
   type Stamped,
 } from "../operation/operation.ts";
-import type { FleetState, PartState } from "./fleet-files.ts";
+import { fleetAround, upsMeant } from "./find-ups.ts";
 import { type FleetPort, fleetPort } from "./fleet-ports.ts";
-import { leftoversOf } from "./leftovers.ts";
+import { type ShownUp, shownUp, type Up } from "./ups.ts";
 
-const part = z.object({
-  name: z.string(),
-  kind: z.string(),
-  /** As in `fleet-files.ts`, or `left over`. */
-  state: z.string(),
-  pid: z.nullable(z.number()),
-  since: z.string(),
-  restarts: z.number(),
-  doing: z.string(),
-  note: z.string(),
-});
-
-const psOutput = z.object({
-  run_dir: z.string(),
-  running: z.boolean(),
-  /** `starting working stopping`, or `not running`. */
-  state: z.string(),
-  pid: z.nullable(z.number()),
-  host: z.nullable(z.string()),
-  since: z.nullable(z.string()),
-  config: z.nullable(z.string()),
-  note: z.string(),
-  address: z.nullable(z.string()),
-  log: z.nullable(z.string()),
-  parts: z.array(part),
+const psOutput = z.extend(shownUp, {
+  /** Further ones that are found from here, and run or have left processes. */
+  others: z.array(shownUp),
 });
 export type PsOutput = z.output<typeof psOutput>;
 
-const NOT_RUNNING = "not running";
-export const LEFT_OVER = "left over";
+const config = text("agents file of a viv up -c FILE (default: what is found from here)");
 
 export const ps = defineOperation({
   name: "ps",
   summary: "the parts of the running viv up: state, process, restarts, work at hand",
   changes: () => false,
-  input: z.strictObject({}),
+  input: z.strictObject({ config }),
   output: psOutput,
-  async run(context): Promise<PsOutput> {
-    const fleet = await context.use(fleetPort);
-    return shownFleet(await runMeant(context, fleet), fleet);
+  async run(context, given): Promise<PsOutput> {
+    const ups = await upsMeant(context, given.config);
+    const all = await Promise.all(ups.map((up) => up.shown()));
+    const first = all.find(isThere) ?? all[0];
+    if (first === undefined) throw new Error("no viv up is meant");
+    return { ...first, others: all.filter((one) => one !== first && isThere(one)) };
   },
 });
 
-/** Also where viv.toml has mistakes, or is gone: a fleet that runs must be seen, and can be stopped. */
-async function runMeant(context: Context, { runNamed }: FleetPort): Promise<string> {
-  try {
-    return (await context.use(runPlacePort)).path;
-  } catch (error) {
-    const isUnclear = isVivError(error, "INVALID") || isVivError(error, "USAGE");
-    const named = isUnclear ? runNamed() : null;
-    if (named === null) throw error;
-    return named;
-  }
-}
-
-function shownFleet(run: string, { filesIn, machine, addressIn }: FleetPort): PsOutput {
-  const files = filesIn(run);
-  const last = files.read();
-  const isThere = last !== null && isRunning(last, machine);
-  if (last !== null && isThere) {
-    const { state, pid, host, since, config, note } = last;
-    const isHere = machine.vitality(last) === "alive";
-    const unverified = `last reported on ${host}; cannot be verified from this host`;
-    return {
-      ...{ run_dir: run, running: true, state, pid, host, since, config },
-      note: isHere ? note : unverified,
-      address: addressIn(run),
-      log: files.logPath,
-      parts: last.parts.map(({ process, ...rest }) => ({ ...rest, pid: process?.pid ?? null })),
-    };
-  }
-  const isLost = last !== null && last.state !== "stopped";
-  return {
-    ...{ run_dir: run, running: false, state: NOT_RUNNING, pid: null, host: null },
-    ...{ since: last?.since ?? null, config: null, address: addressIn(run) },
-    note: isLost ? `pid ${last.pid} is gone and did not stop in order` : "",
-    log: last === null ? null : files.logPath,
-    parts: leftoversOf(last, machine).map(({ part, process }) => shownLeftover(part, process.pid)),
-  };
-}
-
-function shownLeftover({ process: _, ...part }: PartState, pid: number): PsOutput["parts"][number] {
-  const note = `its viv up is gone; it ends after what it has begun, or at once: kill -TERM ${pid}, twice`;
-  return { ...part, state: LEFT_OVER, pid, note };
-}
-
-export function isRunning(last: FleetState, machine: FleetPort["machine"]): boolean {
-  return last.state !== "stopped" && machine.vitality(last) !== "gone";
+function isThere({ running, parts }: ShownUp): boolean {
+  return running || parts.length > 0;
 }
 
 export type DownEvent =
@@ -115,60 +51,74 @@ const LOOK_AGAIN_MS = 100;
 export const down = defineStream({
   name: "down",
   summary: "stop the running viv up: its parts finish what they have begun",
-  input: z.strictObject({ now: flag("give back what has begun (a task goes to pending again)") }),
+  input: z.strictObject({
+    now: flag("give back what has begun (a task goes to pending again)"),
+    config,
+  }),
   event: events<DownEvent>(),
   output: z.object({ was_running: z.boolean() }),
-  async *stream(context, { now = false }) {
+  async *stream(context, given) {
     return yield* eventsOf<Stamped<DownEvent>, { was_running: boolean }>((emit) =>
-      stopFleet(context, now, (event) => {
+      stopAll(context, given, (event) => {
         emit({ ...event, at: new Date(context.now()).toISOString() });
       }),
     );
   },
 });
 
-async function stopFleet(
+async function stopAll(
   context: Context,
-  atOnce: boolean,
+  { now = false, config: file }: { now?: boolean; config?: string },
   emit: (event: DownEvent) => void,
 ): Promise<{ was_running: boolean }> {
   const fleet = await context.use(fleetPort);
-  const { filesIn, machine, timers, ask } = fleet;
-  const path = await runMeant(context, fleet);
-  const files = filesIn(path);
-  const first = files.read();
-  if (first === null || !isRunning(first, machine)) {
-    emit({ kind: "none", run: path });
-    return { was_running: false };
+  const ups = await upsMeant(context, file);
+  const running = ups.filter(({ holder }) => holder !== null);
+  for (const up of running) refuseOther(up, fleet);
+  for (const up of running) await stop(context, up, now, fleet, emit);
+  if (running.length === 0) emit({ kind: "none", run: ups[0]?.run ?? "" });
+  return { was_running: running.length > 0 };
+}
+
+/** What would not stop: on another host, or started again at once by the fleet it belongs to. */
+function refuseOther(up: Up, fleet: FleetPort): void {
+  const { holder } = up;
+  if (holder === null) return;
+  const { host, pid } = holder;
+  if (fleet.machine.vitality(holder) === "unknown") {
+    const message = `viv up runs on ${host}, pid ${pid}; stop it there: viv down`;
+    throw new VivError("WRONG_STATE", message, { host, pid });
   }
-  if (machine.vitality(first) === "unknown") {
-    const message = `viv up runs on ${first.host}, pid ${first.pid}; stop it there: viv down`;
-    throw new VivError("WRONG_STATE", message, { host: first.host, pid: first.pid });
-  }
-  const { pid } = first;
+  const run = fleetAround(up, fleet);
+  if (run === null) return;
+  const message = `these agents are a part of the viv up on ${run}; stop that: viv down --run ${run}`;
+  throw new VivError("WRONG_STATE", message, { run, pid });
+}
+
+async function stop(
+  context: Context,
+  { holder, stopping }: Up,
+  atOnce: boolean,
+  { machine, timers, ask }: FleetPort,
+  emit: (event: DownEvent) => void,
+): Promise<void> {
+  if (holder === null) return;
+  const { pid } = holder;
   // To one that stops already, another signal would mean "at once", and a third that it ends alone.
-  if (first.state !== "stopping") ask(pid, "SIGTERM");
+  if ((await stopping()) === null) ask(pid, "SIGTERM");
   emit({ kind: "asked", pid, now: atOnce });
   let isAskedTwice = false;
   let told = "";
-  while (machine.vitality(first) === "alive" && !context.signal.aborted) {
-    const state = files.read();
-    if (state?.pid === pid && state.state === "stopping") {
+  while (machine.vitality(holder) === "alive" && !context.signal.aborted) {
+    const working = await stopping();
+    if (working !== null) {
       // Not before it has heard the first: two signals at once could count as one.
       if (atOnce && !isAskedTwice) ask(pid, "SIGINT");
       isAskedTwice = true;
-      const working = workingIn(state);
       if (working.join() !== told) emit({ kind: "waits", working, now: atOnce });
       told = working.join();
     }
     await new Promise<void>((resolve) => void timers.after(LOOK_AGAIN_MS, resolve));
   }
-  if (machine.vitality(first) !== "alive") emit({ kind: "gone", pid });
-  return { was_running: true };
-}
-
-function workingIn({ parts }: FleetState): string[] {
-  return parts
-    .filter((one) => one.state === "stopping" && one.doing !== "" && one.kind !== "server")
-    .map(({ name, doing }) => `${name}: ${doing}`);
+  if (machine.vitality(holder) !== "alive") emit({ kind: "gone", pid });
 }

@@ -16,6 +16,8 @@ export interface FleetHost {
   /** How to start viv itself, with its environment and folder. */
   viv: readonly string[];
   env: Readonly<Record<string, string>>;
+  /** Further variables, which hand this viv.toml on: it counts for them while the file has mistakes. */
+  handing(config: Config | undefined): Readonly<Record<string, string>>;
   cwd: string;
   /** The run's folder. */
   run: string;
@@ -64,6 +66,8 @@ export interface FleetPort {
   filesIn(run: string): FleetFiles;
   /** The run that the nearest viv.toml names, though that may have mistakes, or named; null: none. */
   runNamed(): string | null;
+  /** The runs that commands of this user have opened. */
+  knownRuns(): string[];
   machine: Machine;
   timers: Timers;
   /** Starts `viv up` in a session of its own. */

@@ -38,6 +38,7 @@ class Fleet {
   readonly host: FleetHost = {
     ...this.fake.host,
     ...{ viv: ["node", "viv"], env: {}, cwd: "/", run: "/r" },
+    handing: (config) => ({ GOOD: config?.text ?? "" }),
     files: {
       folder: "/r/.viv/up/fleet",
       take: async () => (this.isTaken ? null : () => this.isOurs),

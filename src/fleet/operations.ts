@@ -14,6 +14,7 @@ import { type Agent, type AgentsConfig, parseAgents } from "./agents.ts";
 import type { AgentState, ServiceState } from "./up-files.ts";
 import { programPort, type UpEvent, type UpHost, upPort } from "./up-ports.ts";
 import { lingeringPid, upService } from "./up-service.ts";
+import { LEFT_OVER } from "./ups.ts";
 
 export const upInput = z.strictObject({
   config: text("agents file (default: ./agents.toml)"),
@@ -38,6 +39,7 @@ export function upStream(context: Context, given: UpInput) {
           await service.run();
         } finally {
           clearInterval(alive);
+          service.unfollow();
         }
         return {};
       },
@@ -52,8 +54,7 @@ async function serviceFor(
 ) {
   const { here } = context;
   const host = await context.use(upPort);
-  const config = await readAgents(path ?? "agents.toml", here, host);
-  assertPit(config, here, host);
+  const config = await readAgentsAndPit(path ?? "agents.toml", here, host);
   if (drain && !config.agents.some(({ worker }) => worker)) {
     const message = `no agent in ${config.file} works on food, so that --drain would end at once.`;
     throw new VivError("USAGE", message);
@@ -62,14 +63,36 @@ async function serviceFor(
     (one): one is [string, string] => one[1] !== undefined,
   );
   const { node, viv } = await context.use(programPort);
-  const around = { viv: [node, viv], env: Object.fromEntries(env), drain };
-  return upService(config, around, host, emit);
+  const { handing, stop } = host.followConfig(here.config);
+  const around = { viv: [node, viv], env: Object.fromEntries(env), handing, drain };
+  const log = host.filesIn(config.pit.path).openLog(); // nothing comes before it has the pit
+  const tell = (event: UpEvent) => {
+    const at = new Date(context.now()).toISOString();
+    log.write(Buffer.from(`${JSON.stringify({ at, ...event })}\n`));
+    emit(event);
+  };
+  return { ...upService(config, around, host, tell), unfollow: stop };
 }
 
-function readAgents(path: string, here: Here, host: UpHost): Promise<AgentsConfig> {
-  const home = here.env.HOME;
-  const isAtHome = home !== undefined && path.startsWith("~/");
-  const file = isAtHome ? join(home, path.slice(2)) : resolve(here.cwd, path);
+/** The agents.toml of that path, whose pit is there. */
+export async function readAgentsAndPit(
+  path: string,
+  here: Here,
+  host: UpHost,
+): Promise<AgentsConfig> {
+  const config = await readAgents(path, here, host);
+  assertPit(config, here, host);
+  return config;
+}
+
+/** The absolute path of an agents.toml, as given after -c. */
+export function agentsFile(path: string, { env, cwd }: Here): string {
+  const isAtHome = env.HOME !== undefined && path.startsWith("~/");
+  return isAtHome ? join(env.HOME ?? "", path.slice(2)) : resolve(cwd, path);
+}
+
+export function readAgents(path: string, here: Here, host: UpHost): Promise<AgentsConfig> {
+  const file = agentsFile(path, here);
   let text: string;
   try {
     text = host.readText(file);
@@ -122,8 +145,6 @@ const output = z.object({
 export type SpeciesOutput = z.output<typeof output>;
 
 const NOT_RUNNING = "not running";
-/** Its service is gone, its process is not. */
-export const LEFT_OVER = "left over";
 
 /** `viv status --config agents.toml`. */
 export const species = defineOperation({

@@ -6,7 +6,7 @@ import type { PartState } from "./fleet-files.ts";
 import type { FleetEvent, FleetHost } from "./fleet-ports.ts";
 import { afterEvent, doingOf, eventIn, heardState, NO_NEWS, type PartEvent } from "./part-news.ts";
 import type { PartSpec } from "./parts.ts";
-import { type Death, type RestartEvent, restartedProcess } from "./supervise.ts";
+import { type Death, NEVER_STARTED, type RestartEvent, restartedProcess } from "./supervise.ts";
 
 /** Where another process has its name, its folder or its lock. */
 const TAKEN = ["WORKER_TAKEN", "LOCKED"];
@@ -73,12 +73,13 @@ export function fleetPart(
 
   const startChild = (): Child => {
     news = NO_NEWS;
+    if (!host.hasRun()) return NEVER_STARTED; // `viv work` would make it anew
     if (args === null) return host.startClock(kind, config, onEvent);
     const own = port === null ? args : [...args, `--port=${port}`];
     return host.children.start({
       argv: [...host.viv, ...own],
       cwd: host.cwd,
-      env: host.env,
+      env: { ...host.env, ...host.handing(config()) },
       logPath: host.files.logOf(name),
       onLine: (line) => {
         const event = eventIn(line);
@@ -87,7 +88,8 @@ export function fleetPart(
     });
   };
 
-  const judge = (end: ChildEnd): Death => {
+  const judge = (end: ChildEnd): Death | "finished" => {
+    if (!host.hasRun()) return "finished"; // there is nothing to start it again for
     if (args === null) return "failed";
     const { code = "", message } = lastError(end);
     if (spec.isPortFree && PORT_TAKEN.test(message)) {

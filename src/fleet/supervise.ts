@@ -67,6 +67,13 @@ export type RestartEnd = "stopped" | "parked" | "ended";
 /** From the second request to the kill: time to end its handlers and give back its claims. */
 const KILL_AFTER_MS = 30_000;
 
+/** In place of a process that is not started: its run is gone, and would be made anew. */
+export const NEVER_STARTED: Child = {
+  process: null,
+  ended: Promise.resolve({ exit: null, signal: null, lastWords: "", error: "the run is gone" }),
+  ...{ ask: () => {}, askAgain: () => {}, kill: () => {} },
+};
+
 /** Restarts a process until it is stopped, parked, or `judge` says that it has done all its work. */
 export function restartedProcess(
   startChild: () => Child,

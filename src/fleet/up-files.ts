@@ -5,6 +5,7 @@ import { isName } from "../base/names.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { removeSync } from "../platform/files/beneath.ts";
 import { acquireFolder } from "../platform/files/file-lock.ts";
+import { RotatingLog } from "../platform/files/rotating-log.ts";
 import { explained, listed, readSmall } from "../platform/files/state-files.ts";
 
 /**
@@ -66,6 +67,7 @@ export interface ServiceState extends ProcessIdentity {
 }
 
 const MAX_BYTES = 256 * 1024;
+const LOG_BYTES = 5 * 1024 * 1024;
 
 export type UpFiles = ReturnType<typeof upFilesIn>;
 
@@ -105,6 +107,11 @@ export function upFilesIn(pit: string) {
         .map((name) => name.slice(0, -".json".length))
         .filter((name) => isName(name) && name !== "service")
         .sort(),
+    /** The service's own events. */
+    openLog: () => new RotatingLog(join(folder, "up.log"), LOG_BYTES),
+    logPath: join(folder, "up.log"),
+    /** What a detached start wrote to stderr. */
+    startLogPath: join(folder, "start.log"),
     remove: (name: string) => removeSync(pathOf(name)),
     /** The output of its worker, or of its last run. */
     logOf: (name: string, of: "worker" | "run") =>

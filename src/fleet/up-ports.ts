@@ -1,4 +1,5 @@
 import type { Machine } from "../base/clock.ts";
+import type { Config } from "../base/section.ts";
 import { definePort } from "../operation/operation.ts";
 import type { Children, Timers } from "../platform/processes/children.ts";
 import type { Handlers } from "../platform/processes/handlers.ts";
@@ -22,6 +23,11 @@ export interface UpHost {
   isFolder(path: string): boolean;
   /** The workers of that pit and their claims. */
   workersIn(pit: string): Promise<WorkerView[]>;
+  /** Follows the viv.toml that counts; `handing` are the variables that hand its last good content on. */
+  followConfig(config: Config | undefined): {
+    handing(): Readonly<Record<string, string>>;
+    stop(): void;
+  };
   /** A unique value, to mark a tree of processes with. */
   newMark(): string;
 }

@@ -23,7 +23,7 @@ handler = "./snake.sh"
 async function start(text = SPECIES, drain = false, fake = new FakeUpHost()) {
   const config: AgentsConfig = await parseAgents(text, "/farm/agents.toml");
   const events: UpEvent[] = [];
-  const around = { viv: ["node", "viv"], env: { PATH: "/bin" }, drain };
+  const around = { viv: ["node", "viv"], env: { PATH: "/bin" }, handing: () => ({}), drain };
   const service = upService(config, around, fake.host, (event) => events.push(event));
   let isOver = false;
   const over = service.run().finally(() => {

@@ -17,7 +17,7 @@ import type { UpEvent, UpHost } from "./up-ports.ts";
  */
 export function upService(
   config: AgentsConfig,
-  around: Pick<Surroundings, "viv" | "env" | "drain">,
+  around: Pick<Surroundings, "viv" | "env" | "handing" | "drain">,
   host: UpHost,
   emit: (event: UpEvent) => void,
 ) {
@@ -168,7 +168,7 @@ function takenError(files: UpFiles, host: UpHost): VivError {
   const { pid, host: where, config, since } = holder;
   return new VivError(
     "WORKER_TAKEN",
-    `viv up runs there already: pid ${pid} on ${where}, since ${since}, with ${config}; stop it first: kill ${pid}`,
+    `viv up runs there already: pid ${pid} on ${where}, since ${since}, with ${config}; stop it first: viv down -c ${config}`,
     { pid, host: where, config },
   );
 }

@@ -16,6 +16,14 @@ export interface Io {
   urgent: AbortSignal;
   hearUrgent(): void;
   now(): number;
+  /** Counts where that file has mistakes, is empty, gone or not trusted. */
+  goodConfig?: GoodConfig;
+}
+
+/** A viv.toml as it was when it last had no mistakes; an empty text: there was none. */
+export interface GoodConfig {
+  file: string;
+  text: string;
 }
 
 export interface Writer {

@@ -11,7 +11,7 @@ import { type Cell, clip, plain, prose, type Term, table } from "../operation/te
 import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
-import { pauseLine } from "../queue/pause-line.ts";
+import { pauseLine, workerPauseLine } from "../queue/pause-line.ts";
 import type { Counts, Pause } from "../queue/store.ts";
 import { paintLanding } from "./landed.ts";
 import { ls, show, status, tree, type WatchEvent, watch } from "./operations.ts";
@@ -53,12 +53,13 @@ interface Head {
   run_dir: string;
   counts: Counts;
   paused?: Pause;
+  paused_workers?: { name: string; paused: Pause }[];
   closed_accounts?: AccountState[];
 }
 
 /** The run, its counts, and a line for each closed account. */
 function headLines(
-  { run_id, run_dir, counts, paused, closed_accounts = [] }: Head,
+  { run_id, run_dir, counts, paused, paused_workers = [], closed_accounts = [] }: Head,
   term: Term,
   now: number,
 ): string[] {
@@ -72,6 +73,7 @@ function headLines(
     `${color.bold(plain(run_id))}  ${color.dim(run_dir)}`,
     countLine(counts, term),
     ...(paused ? [color.yellow(plain(pauseLine(paused, now)))] : []),
+    ...paused_workers.map((one) => color.yellow(plain(workerPauseLine(one.name, one.paused, now)))),
     ...closed,
   ];
 }
@@ -270,7 +272,7 @@ const statusCommand: Command = {
 };
 
 function workerRow(worker: z.output<typeof status.output>["workers"][number]): Cell[] {
-  const { name, process, heartbeat_age: age, types, claims, note } = worker;
+  const { name, process, heartbeat_age: age, types, claims, note, paused } = worker;
   // A worker's own heartbeat names its tasks.
   const isSaid = note.split(/[\s,]+/).every((word) => word === "" || claims.includes(word));
   return [
@@ -279,8 +281,12 @@ function workerRow(worker: z.output<typeof status.output>["workers"][number]): C
     age === null ? "no heartbeat" : `${formatDuration(age * 1000)} ago`,
     types ? types.join(",") : "any type",
     claims.length > 0 ? `holds ${claims.join(", ")}` : "",
-    isSaid ? "" : prose(plain(note)),
+    prose(plain([...(paused ? [pausedWords(paused)] : []), ...(isSaid ? [] : [note])].join("; "))),
   ];
+}
+
+function pausedWords({ by, note }: Pause): string {
+  return `paused by ${by}${note ? `: ${note}` : ""}`;
 }
 
 const watchCommand: Command = {

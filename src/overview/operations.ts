@@ -26,7 +26,15 @@ import {
   taskWord,
 } from "../queue/schemas.ts";
 import { TASK_STATES, type TaskWord, wordOf } from "../queue/states.ts";
-import type { Change, Counts, ListQuery, Pause, Store, TaskSummary } from "../queue/store.ts";
+import type {
+  Change,
+  Counts,
+  ListQuery,
+  Pause,
+  Store,
+  TaskSummary,
+  WorkerView,
+} from "../queue/store.ts";
 import { PRIORITIES, type Priority, taskJson } from "../queue/task.ts";
 import { doneWhenOf, whyUnprovenNow } from "../work/asked-proof.ts";
 import { isLeft } from "../work/drained.ts";
@@ -62,6 +70,8 @@ export const ls = defineRunOperation({
     run_dir: z.string(),
     counts,
     paused: z.optional(pause),
+    /** Workers that are paused by themselves; absent where there is none. */
+    paused_workers: z.optional(z.array(z.object({ name: z.string(), paused: pause }))),
     tasks: z.array(
       z.object({
         id: z.string(),
@@ -122,6 +132,7 @@ export const ls = defineRunOperation({
       run_dir: store.location,
       counts,
       ...pausedBy(await store.paused()),
+      ...pausedWorkers(await store.workers()),
       tasks: tasks.map(({ cancelled, ...task }) => ({
         ...task,
         state: wordOf({ state: task.state, cancelled }),
@@ -145,6 +156,11 @@ function lying(word: TaskWord): Pick<ListQuery, "states" | "cancelled"> {
 /** Only while it is. */
 function pausedBy(paused: Pause | null): { paused?: Pause } {
   return paused === null ? {} : { paused };
+}
+
+function pausedWorkers(workers: readonly WorkerView[]) {
+  const paused_workers = workers.flatMap(({ name, paused }) => (paused ? { name, paused } : []));
+  return paused_workers.length === 0 ? {} : { paused_workers };
 }
 
 /** As the queue gives out the tasks that are shown. */
@@ -312,6 +328,7 @@ export const status = defineRunOperation({
         name: z.string(),
         process: z.string(),
         heartbeat_age: z.nullable(z.number()),
+        paused: z.nullable(pause),
         types: z.nullable(z.array(z.string())),
         claims: z.array(z.string()),
         note: z.string(),

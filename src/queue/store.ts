@@ -231,6 +231,8 @@ export interface WorkerView {
   identity?: ProcessIdentity;
   types: string[] | null;
   note: string;
+  /** It claims nothing. A worker that is gone is listed as long as it is paused. */
+  paused: Pause | null;
 }
 
 export interface LedgerQuery {
@@ -402,11 +404,15 @@ export interface Queue {
   /** A failed task is done: a person has done its work. What has no proof is recorded as unproven. */
   resolve(id: string, options?: { by?: string; note?: string }): Promise<Ended>;
 
-  /** No more claims, by whatever program; attempts under way end as usual. */
-  pause(options?: { by?: string; note?: string }): Promise<Pause>;
+  /**
+   * No more claims, by whatever program; attempts under way end as usual. `worker`: none by that worker,
+   * in whichever process, also after a restart. The two kinds are told apart everywhere.
+   */
+  pause(options?: { by?: string; note?: string; worker?: string }): Promise<Pause>;
   /** Null when it was not paused. */
-  resume(options?: { by?: string }): Promise<Pause | null>;
-  paused(): Promise<Pause | null>;
+  resume(options?: { by?: string; worker?: string }): Promise<Pause | null>;
+  /** The run's own pause, or that of one worker. */
+  paused(worker?: string): Promise<Pause | null>;
 
   /** The token of the claim that is meant, which is another one once its file was touched. */
   currentToken(ref: ClaimRef): Promise<string | null>;

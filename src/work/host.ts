@@ -98,9 +98,17 @@ export interface WorkerHost extends RouteHost {
 /** A viv.toml that was read anew, or why it cannot be: then the last good one counts. */
 export type ConfigRead = { config: Config } | { problem: string };
 
-/** Calls back when the viv.toml has changed. Returns what ends that. */
-export const configWatchPort =
-  definePort<(file: string, act: (read: ConfigRead) => void) => () => void>("config watch");
+/**
+ * Calls back when the viv.toml has changed. `counts`: the content that counts, where that may not be the
+ * file's already. Returns what ends that.
+ */
+export type WatchConfig = (
+  file: string,
+  act: (read: ConfigRead) => void,
+  options?: { counts?: string },
+) => () => void;
+
+export const configWatchPort = definePort<WatchConfig>("config watch");
 
 /** Why a program cannot be started; null when it can. For a worker whose run is not there yet. */
 export const installedPort = definePort<RouteHost["whyNotInstalled"]>("installed");

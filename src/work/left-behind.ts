@@ -1,8 +1,9 @@
+import { workerPauseLine } from "../queue/pause-line.ts";
 import type { Store } from "../queue/store.ts";
 import type { HeldBack } from "./held-back.ts";
 import type { Reload } from "./reload.ts";
 
-/** Tasks that `--drain` did not wait for: their route is held back. */
+/** Tasks that `--drain` did not wait for: their route is held back, or the worker is paused. */
 export interface LeftBehind {
   tasks: number;
   /** Each once. */
@@ -10,6 +11,7 @@ export interface LeftBehind {
 }
 
 interface Holds {
+  worker: string;
   types?: readonly string[] | null;
   /** A set-up that keeps failing, no room for a workspace. */
   spaces?: HeldBack | null;
@@ -20,8 +22,15 @@ interface Holds {
 /** Null when there are none. */
 export async function leftBehind(
   store: Store,
-  { types, spaces, reload }: Holds,
+  { worker, types, spaces, reload }: Holds,
 ): Promise<LeftBehind | null> {
+  const paused = await store.paused(worker);
+  if (paused !== null) {
+    let tasks = 0;
+    const states = ["pending"] as const;
+    for await (const _ of store.list({ states, types: types ?? undefined })) tasks++;
+    return tasks === 0 ? null : { tasks, reasons: [workerPauseLine(worker, paused)] };
+  }
   await spaces?.refresh();
   if (!spaces?.all.size && !reload?.isAny) return null;
   const reasons = new Set<string>();

@@ -40,6 +40,7 @@ const worker = (more: object = {}) => ({
   process: "alive" as const,
   claims: [],
   note: "",
+  paused: null,
   ...more,
 });
 

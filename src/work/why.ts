@@ -5,7 +5,7 @@ import { counted } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
 import { isAttempt } from "../queue/attempt.ts";
 import { chokesIn, describeChoke, isNoWorkerLeft, mayTry, takes } from "../queue/choke.ts";
-import { pauseLine } from "../queue/pause-line.ts";
+import { pauseLine, workerPauseLine } from "../queue/pause-line.ts";
 import { wordOf } from "../queue/states.ts";
 import type { DependencyFact, Pause, Store, TaskView, WorkerView } from "../queue/store.ts";
 import { noSuchTask } from "../queue/task.ts";
@@ -172,7 +172,7 @@ export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   cycle: readonly string[] | null;
   workers: readonly Pick<
     WorkerView,
-    "name" | "alive" | "types" | "heartbeatAge" | "process" | "claims" | "note"
+    "name" | "alive" | "types" | "heartbeatAge" | "process" | "claims" | "note" | "paused"
   >[];
   account?: AccountState | null;
   budget?: ReturnType<NonNullable<Held["budgetOf"]>>;
@@ -375,7 +375,8 @@ function queueReasons(facts: WhyFacts): Reason[] {
   const alive = facts.workers.filter((worker) => worker.alive);
   const takers = new Set(mayTry(facts.workers, type, facts.history));
   const seen = facts.workers.filter((worker) => takers.has(worker.name));
-  const working = seen.filter((worker) => !isOnlyHeartbeat(worker));
+  const present = seen.filter((worker) => !isOnlyHeartbeat(worker));
+  const working = present.filter(({ paused }) => !paused);
   const found = facts.route ?? { kind: "none" };
   if (working.length > 0) {
     const holds = working.map(({ note }) =>
@@ -387,6 +388,7 @@ function queueReasons(facts: WhyFacts): Reason[] {
     if (names.length === 0) return [reason("route_held", holds[0] ?? "", "viv config check")];
     return [reason("queued", `it is in the queue; ${names.join(", ")} will take it in turn`)];
   }
+  if (present.length > 0) return present.map((worker) => pausedReason(worker, facts.now));
   const reasons: Reason[] = [];
   if (found.kind === "missing") {
     const tables = isTypeName(type)
@@ -399,6 +401,16 @@ function queueReasons(facts: WhyFacts): Reason[] {
     ...reasons,
     reason("no_worker", noWorkerText(type, alive, seen), workCommand(type, found)),
   ];
+}
+
+/** Of each worker that would take it. */
+function pausedReason({ name, paused }: KnownWorker, now: number): Reason {
+  const text = paused ? workerPauseLine(name, paused, now) : name;
+  return reason(
+    "paused",
+    text.replace(/; go on with: [^)]*\)$/, ")"),
+    `viv resume --worker ${name}`,
+  );
 }
 
 type KnownWorker = WhyFacts["workers"][number];

@@ -4,7 +4,7 @@ import type { ClosedTypes } from "../engines/accounts/closed-types.ts";
 import type { EngineSlots } from "../engines/engine-slots.ts";
 import type { Release } from "../gate/gate.ts";
 import { MachineRetry, pause } from "../platform/machine-retry.ts";
-import { pauseLine } from "../queue/pause-line.ts";
+import { pauseLine, workerPauseLine } from "../queue/pause-line.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { Claim, ClaimRequest, ReapReport, Registration, Store } from "../queue/store.ts";
 import { Attempt, type AttemptSettings, type ReadyRoute } from "./attempt.ts";
@@ -114,6 +114,9 @@ export class Worker {
   readonly #busy = new Set<string>();
   readonly #report: WorkerReport = { attempts: 0, done: 0, review: 0, other: 0 };
   readonly #registrations: Registration[] = [];
+  /** At the last look. */
+  readonly #pausedNames = new Set<string>();
+  #isPaused = false;
   #held = "";
   #remark = "";
   /** The slot in hand at the last claim. */
@@ -121,6 +124,7 @@ export class Worker {
   /** Claims in a row that failed. */
   #failedClaims = 0;
   #isStopping = false;
+  #gone: VivError | undefined;
   #wake: () => void = () => {};
   #grace: NodeJS.Timeout | undefined;
   #beside: Beside | undefined;
@@ -206,8 +210,8 @@ export class Worker {
   }
 
   async #work(): Promise<WorkerReport> {
-    const { worker, types, heartbeatMs, reapEveryMs, onReaped, slots } = this.#options;
-    const names = this.#options.slotNames ?? [worker];
+    const { types, heartbeatMs, reapEveryMs, onReaped, slots } = this.#options;
+    const names = this.#names;
     const onError = (error: unknown) => this.#emitError(error);
     const reaper = new Reaper(this.#store, { everyMs: reapEveryMs, onError, onReaped });
     const held = this.#registrations;
@@ -232,6 +236,7 @@ export class Worker {
       }
       slots?.leave();
       while (this.#running.size > 0) await this.#someEnd();
+      if (this.#gone !== undefined) throw this.#gone;
       if (!this.#isStopping) await this.#beside?.settle?.();
     } finally {
       slots?.leave();
@@ -268,6 +273,8 @@ export class Worker {
     const { drain, types, reviewLimit, closedTypes } = this.#options;
     if (!drain || this.#running.size > 0 || this.#failedClaims > 0) return false;
     const waitsForPeople = closedTypes?.().waitsForPeople;
+    // As with a paused run: what is left waits for a person. The reason was told as `held`.
+    if (this.#isPaused && this.#pausedNames.size > 0) return true;
     const look = () => isDrained(this.#store, types, { reviewLimit, waitsForPeople });
     const isOver = await look();
     if (!isOver || this.#beside?.settle === undefined) return isOver;
@@ -284,7 +291,7 @@ export class Worker {
       const closed = closedTypes?.();
       const pauses = await this.#pauses();
       this.#emitHeld([...(closed?.reasons ?? []), ...pauses]);
-      if (closed?.all || pauses.length > 0) return [];
+      if (closed?.all || this.#isPaused) return [];
       const most = this.#most;
       const request = { ...this.#wanted(closed), reviewLimit };
       const claims: Claim[] = [];
@@ -302,20 +309,41 @@ export class Worker {
     } catch (error) {
       // A full disk, a run that is unreachable for a moment: it may pass.
       this.#emitError(error);
-      if (isVivError(error, "RUN_NOT_FOUND") || isVivError(error, "INVALID")) throw error;
+      if (isVivError(error, "INVALID")) throw error;
+      if (isVivError(error, "RUN_NOT_FOUND")) {
+        // It was removed: its handlers end too, and there is nothing to record their ends in.
+        this.#gone = error;
+        this.stopNow();
+      }
       this.#failedClaims++;
       return [];
     }
   }
 
+  /** Of the run, and of those names that are paused by themselves. */
   async #pauses(): Promise<string[]> {
     const paused = await this.#store.paused();
-    return paused === null ? [] : [`the run is ${pauseLine(paused)}`];
+    const lines = paused === null ? [] : [`the run is ${pauseLine(paused)}`];
+    this.#pausedNames.clear();
+    for (const name of this.#names) {
+      const own = await this.#store.paused(name);
+      if (own === null) continue;
+      this.#pausedNames.add(name);
+      lines.push(workerPauseLine(name, own));
+    }
+    this.#isPaused = paused !== null || this.#pausedNames.size === this.#names.length;
+    return lines;
   }
 
+  get #names(): readonly string[] {
+    return this.#options.slotNames ?? [this.#options.worker];
+  }
+
+  /** Those that could claim. */
   get #idleNames(): string[] {
     const busy = new Set([...this.#running.values()].map(({ claim }) => claim.worker));
-    return (this.#options.slotNames ?? []).filter((name) => !busy.has(name));
+    const isIdle = (name: string) => !busy.has(name) && !this.#pausedNames.has(name);
+    return (this.#options.slotNames ?? []).filter(isIdle);
   }
 
   #emitHeld(reasons: readonly string[]): void {

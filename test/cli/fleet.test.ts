@@ -192,6 +192,68 @@ describe("viv up on a run", () => {
   });
 });
 
+describe("a part that dies while viv.toml is bad", () => {
+  const kill = (...pids: (number | null | undefined)[]) => {
+    for (const pid of pids) process.kill(pid ?? 0, "SIGKILL");
+  };
+
+  it("comes back with the last good one: worker, server and crew, with garbage, an empty file and none", async () => {
+    const crew = '[crew]\ngrace = "1h"\n[crew.moss]\ndef = "moss.md"\ncommand = "true"\n';
+    const good = toml(`[server]\nport = 0\n${crew}`);
+    const here = farm(good);
+    here.write("moss.md", "You are moss.\n");
+    here.go();
+    const up = new Running(["up", "--json"], {
+      ...{ cwd: here.folder, env: { VIV_STATE: join(here.folder, "state") } },
+    });
+    await up.says('"ready"');
+    const names = ["worker-1", "server", "crew"];
+    // Commands here are refused: they would not know what proves a task.
+    const elsewhere = (...args: string[]) =>
+      viv([...args, "--run", join(here.folder, "run")], { cwd: "/" });
+    const bads: [string, () => void, RegExp][] = [
+      ["garbage", () => here.write("viv.toml", "nonsense = = ["), /viv\.toml:1/],
+      ["empty", () => here.write("viv.toml", ""), /is empty/],
+      ["gone", () => rmSync(join(here.folder, "viv.toml")), /no such file|is gone|ENOENT/],
+    ];
+    for (const [i, [what, spoil, said]] of bads.entries()) {
+      spoil();
+      await until(`ps shows that it is ${what}`, () => said.test(here.ps().note));
+      kill(...names.map((name) => here.part(name)?.pid));
+      const { parts } = await untilAll(here.ps, (found) =>
+        names.every((name) => {
+          const one = found.parts.find((each) => each.name === name);
+          return one?.restarts === i + 1 && ["idle", "working"].includes(one.state);
+        }),
+      );
+      expect(parts.map(({ state }) => state)).not.toContain("parked");
+      elsewhere("enqueue", "--type", "x", "--id", `t.${i}`);
+      await until("its route is there", () =>
+        existsSync(join(here.folder, `run/done/t.${i}.json`)),
+      );
+      const { address, note } = here.ps();
+      const page = await fetch(`${new URL(address ?? "").origin}/api/fleet`);
+      expect((await page.json()) as object).toMatchObject({ parts: { running: true, note } });
+      // The worker that was started with it says so too.
+      await until("its note", () => said.test(elsewhere("status").stdout));
+    }
+    expect(events(up)).toContainEqual(expect.objectContaining({ kind: "config_bad" }));
+    here.write("viv.toml", good);
+    await until("it is repaired", () => here.ps().note === "");
+    up.child.kill("SIGTERM");
+    expect((await up.end()).status).toBe(0);
+  });
+});
+
+async function untilAll<T>(read: () => T, isIt: (found: T) => boolean): Promise<T> {
+  let found = read();
+  await until("all are there", () => {
+    found = read();
+    return isIt(found);
+  });
+  return found;
+}
+
 describe("in the background", () => {
   it("returns when it is ready, with its pid; down waits until it is gone", async () => {
     const here = farm();
@@ -278,10 +340,15 @@ describe("in the background", () => {
     expect(stderr).toContain("viv.toml:3: name must be a name of letters");
   });
 
-  it("needs a run", () => {
+  it("needs a run, or a pit for its agents; none is made", () => {
     const here = farm("[warden]\n");
     here.write("agents.toml", '[service]\npit = "pit"\n[agents.cleanup]\nevery = "1m"\n');
     expect(here.say("up", "--detach")).toMatchObject({
+      status: 3,
+      stderr: expect.stringContaining("viv pit init pit"),
+    });
+    expect(existsSync(join(here.folder, "pit"))).toBe(false);
+    expect(here.say("up", "--no-server")).toMatchObject({
       status: 2,
       stderr: expect.stringContaining("viv init"),
     });

@@ -1,12 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
+import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
 import type { SpeciesOutput } from "../../src/fleet/operations.ts";
 import { localMachine } from "../../src/platform/processes/machine.ts";
 import { killTree } from "../../src/platform/processes/process-tree.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { killWithKeeper } from "../support/processes.ts";
+import { keepersOf, killWithKeeper } from "../support/processes.ts";
 import { Running, viv } from "./support.ts";
 
 /** `viv up` and `viv status --config`, with real processes. */
@@ -368,4 +369,150 @@ it("viv work --until-stdin-closes ends with its stdin", async () => {
   worker.child.stdin?.end();
   expect(await worker.end()).toMatchObject({ status: 0, stderr: "" });
   expect(here.say(["work", "--help"]).stdout).not.toContain("stdin");
+});
+
+it("a snake that dies while viv.toml is bad comes back with the last good routes", async () => {
+  const here = farm('[service]\npit = "./pit"\n[agents.snake-1]\n');
+  const config = join(here.folder, "viv.toml");
+  writeFileSync(config, '[handlers.default]\nhandler = "./handle.sh"\n');
+  here.go();
+  const up = here.up();
+  await untilReady(here, ["snake-1"]);
+  writeFileSync(config, "nonsense = = [");
+  const pidOf = () => {
+    const file = join(here.pit, ".viv/up/snake-1.json");
+    return JSON.parse(readFileSync(file, "utf8")) as { pid: number; state: string };
+  };
+  const before = pidOf().pid;
+  process.kill(before, "SIGKILL");
+  await until("it is back", () => pidOf().state === "idle" && pidOf().pid !== before);
+  writeFileSync(join(here.pit, "food/1-x.md"), "eat\n");
+  await until("it is eaten", () => existsSync(join(here.pit, "done/1-x.md")));
+  up.child.kill("SIGTERM");
+  expect((await up.end()).status).toBe(0);
+});
+
+describe("viv ps and viv down", () => {
+  const ONE = '[service]\npit = "./pit"\n[agents.snake-1]\nhandler = "./handle.sh"\n';
+  const seen = ({ say }: Farm, ...args: string[]) =>
+    JSON.parse(say(["ps", "--json", ...args]).stdout) as PsOutput;
+
+  it("see the agents of the agents.toml here, of -c FILE, of the pit one stands in; down ends them", async () => {
+    const here = farm(ONE);
+    expect(here.say(["ps"])).toMatchObject({
+      status: 1,
+      stdout: expect.stringContaining("viv up"),
+    });
+    expect(here.say(["down"])).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining("no viv up"),
+    });
+    const up = here.up();
+    await untilReady(here, ["snake-1"]);
+    const expected = {
+      ...{
+        of: "agents",
+        running: true,
+        state: "working",
+        pid: up.pid,
+        run_dir: here.pit,
+        others: [],
+      },
+      parts: [{ name: "snake-1", kind: "agent", state: "idle" }],
+    };
+    expect(seen(here)).toMatchObject(expected);
+    expect(seen(here, "-c", "agents.toml")).toMatchObject(expected);
+    expect(seen(here, "--run", "pit")).toMatchObject(expected);
+    const elsewhere = viv(["ps", "--json", "-c", join(here.folder, "agents.toml")], { cwd: "/" });
+    expect(JSON.parse(elsewhere.stdout)).toMatchObject(expected);
+    expect(here.say(["ps"]).stdout).toContain(`pid ${up.pid}`);
+
+    // A file with mistakes, or none, hides nothing.
+    writeFileSync(join(here.folder, "agents.toml"), "nonsense = = [");
+    expect(seen(here)).toMatchObject({ running: true, pid: up.pid });
+    expect(seen(here, "-c", "agents.toml")).toMatchObject({ running: true, pid: up.pid });
+    writeFileSync(join(here.folder, "agents.toml"), ONE);
+
+    here.feed("f.1");
+    await until("it digests", () => seen(here).parts[0]?.doing === "digesting f.1");
+    const down = new Running(["down"], {
+      ...{ cwd: here.folder, env: { VIV_STATE: join(here.folder, "state") } },
+    });
+    await down.says("waits for snake-1: digesting f.1");
+    here.go();
+    expect(await down.end()).toMatchObject({
+      ...{ status: 0, stdout: expect.stringContaining(`pid ${up.pid} is gone`) },
+    });
+    expect((await up.end()).status).toBe(0);
+    expect(here.say(["ps"]).status).toBe(1);
+  });
+
+  it("after kill -9: a busy worker is left over, the next up is seen, down --now gives food back", async () => {
+    const here = farm(ONE);
+    const first = here.up();
+    await untilReady(here, ["snake-1"]);
+    here.feed("f.1");
+    await until("it digests", () => seen(here).parts[0]?.doing === "digesting f.1");
+    const { pid } = here.agent("snake-1");
+    first.child.kill("SIGKILL");
+    await first.end();
+    expect(seen(here)).toMatchObject({
+      ...{ running: false, note: expect.stringContaining(`pid ${first.pid} is gone`) },
+      parts: [{ name: "snake-1", state: "left over", pid, doing: "digesting f.1" }],
+    });
+    expect(here.say(["ps"]).status).toBe(1);
+    for (const one of [...keepersOf(pid ?? 0), pid ?? 0]) process.kill(one, "SIGKILL");
+
+    const started = here.say(["up", "-c", "agents.toml", "--detach"]);
+    expect(started).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining("in the background"),
+    });
+    const second = seen(here);
+    expect(second).toMatchObject({ of: "agents", running: true });
+    expect(started.stdout).toContain(`pid ${second.pid}`);
+    onTestFinished(() => void here.say(["down", "--now"]));
+    const again = here.say(["up", "-c", "agents.toml", "--detach"]);
+    expect(again).toMatchObject({
+      status: 4,
+      stderr: expect.stringContaining(`pid ${second.pid}`),
+    });
+    await until("it digests again", () => seen(here).parts[0]?.doing === "digesting f.1");
+    expect(here.say(["down", "--now"])).toMatchObject({ status: 0 });
+    expect(isAlive(second.pid ?? 0)).toBe(false);
+    const { counts } = JSON.parse(here.say(["ls", "--run", "pit", "--json"]).stdout);
+    expect(counts).toMatchObject({ pending: 1, claimed: 0 });
+    expect(readFileSync(join(here.pit, ".viv/up/up.log"), "utf8")).toContain('"kind":"finished"');
+  });
+
+  it("show agents beside the fleet of another run, and stop both; a part of a fleet is refused", async () => {
+    const here = farm(ONE);
+    writeFileSync(join(here.folder, "viv.toml"), 'run = "run"\n');
+    expect(here.say(["init"])).toMatchObject({ status: 0 });
+    const agents = here.up();
+    await untilReady(here, ["snake-1"]);
+    expect(seen(here)).toMatchObject({ of: "agents", pid: agents.pid, others: [] });
+    renameSync(join(here.folder, "agents.toml"), join(here.folder, "a.toml"));
+    const fleet = new Running(["up", "--no-server"], {
+      ...{ cwd: here.folder, env: { VIV_STATE: join(here.folder, "state") } },
+    });
+    await fleet.says('"ready"');
+    renameSync(join(here.folder, "a.toml"), join(here.folder, "agents.toml"));
+    expect(seen(here)).toMatchObject({
+      ...{ of: "fleet", pid: fleet.pid, others: [{ of: "agents", pid: agents.pid }] },
+    });
+    expect(here.say(["down"]).status).toBe(0);
+    expect([(await agents.end()).status, (await fleet.end()).status]).toEqual([0, 0]);
+
+    const both = new Running(["up", "--no-server"], {
+      ...{ cwd: here.folder, env: { VIV_STATE: join(here.folder, "state") } },
+    });
+    await both.says('"ready"');
+    expect(seen(here)).toMatchObject({ of: "fleet", pid: both.pid, others: [] });
+    expect(here.say(["down", "-c", "agents.toml"])).toMatchObject({
+      ...{ status: 4, stderr: expect.stringContaining("a part of the viv up on") },
+    });
+    expect(here.say(["down"]).status).toBe(0);
+    expect((await both.end()).status).toBe(0);
+  });
 });

@@ -1,5 +1,6 @@
 import type { AgentState, ServiceState, UpFiles } from "../../src/fleet/up-files.ts";
 import type { UpHost } from "../../src/fleet/up-ports.ts";
+import { RotatingLog } from "../../src/platform/files/rotating-log.ts";
 import type { Child, ChildCommand, ChildEnd } from "../../src/platform/processes/children.ts";
 import type { Finished, HandlerCommand } from "../../src/platform/processes/handlers.ts";
 import { FakeHost } from "./machine.ts";
@@ -49,6 +50,7 @@ export class FakeUpHost {
     readText: () => "",
     isFolder: () => true,
     workersIn: async () => [],
+    followConfig: () => ({ handing: () => ({}), stop: () => {} }),
     newMark: () => `mark-${this.runs.length}`,
   };
 
@@ -196,6 +198,12 @@ class FakeUpFiles implements UpFiles {
 
   remove(name: string): void {
     this.written.delete(name);
+  }
+
+  readonly logPath = "/dev/null";
+  readonly startLogPath = "/dev/null";
+  openLog(): RotatingLog {
+    return new RotatingLog(this.logPath, 0);
   }
 
   logOf(name: string): string {

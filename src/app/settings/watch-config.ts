@@ -18,11 +18,15 @@ const PATIENCE_MS = 1_500;
 export function watchConfig(
   file: string,
   act: (read: ConfigRead) => void,
-  { settleMs = SETTLE_MS, patienceMs = PATIENCE_MS } = {},
+  {
+    settleMs = SETTLE_MS,
+    patienceMs = PATIENCE_MS,
+    counts,
+  }: { settleMs?: number; patienceMs?: number; counts?: string } = {},
 ): () => void {
   let isOver = false;
   let timer: NodeJS.Timeout | undefined;
-  let told = textOf(file);
+  let told = counts ?? textOf(file);
   const lookAfter = (ms: number, isPatient: boolean) => {
     clearTimeout(timer);
     if (!isOver) timer = setTimeout(() => void look(isPatient), ms).unref();
@@ -45,6 +49,7 @@ export function watchConfig(
     },
     { isBackground: true },
   );
+  if (counts !== undefined && textOf(file) !== counts) lookAfter(settleMs, true);
   return () => {
     isOver = true;
     clearTimeout(timer);

@@ -8,7 +8,10 @@ import type { Doing } from "./ledger-facts.ts";
 export interface Surroundings {
   now: number;
   paused: Pause | null;
-  workers: readonly Pick<WorkerView, "name" | "alive" | "types" | "process" | "claims">[];
+  workers: readonly Pick<
+    WorkerView,
+    "name" | "alive" | "types" | "process" | "claims" | "paused"
+  >[];
   accountOf(type: string): AccountState | null;
   doingOf(id: string): Doing | undefined;
   /** Lines that its branch adds and removes; null while that is not known. */
@@ -78,8 +81,14 @@ function whyReady({ type }: Entry, { now, paused, workers, accountOf }: Surround
       (types === null || types.includes(type)),
   );
   if (takers.length === 0) return "no worker takes it";
-  const names = takers.slice(0, MOST_NAMES).map(({ name }) => name);
-  const more = takers.length - names.length;
+  const free = takers.filter(({ paused }) => !paused);
+  const [first] = takers;
+  if (free.length === 0 && first?.paused) {
+    const rest = takers.length > 1 ? ` and ${takers.length - 1} more are` : " is";
+    return `${first.name}${rest} paused by ${first.paused.by}`;
+  }
+  const names = free.slice(0, MOST_NAMES).map(({ name }) => name);
+  const more = free.length - names.length;
   return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""} will take it`;
 }
 

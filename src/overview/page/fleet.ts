@@ -3,6 +3,7 @@ import type { Config } from "../../base/section.ts";
 import { engineFor, routedEnginesSection } from "../../engines/config-engine.ts";
 import { type Context, definePort } from "../../operation/operation.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
+import { pause } from "../../queue/schemas.ts";
 import type { WorkerView } from "../../queue/store.ts";
 import type { Entry } from "./entry.ts";
 import { runIndexPort } from "./index-port.ts";
@@ -50,6 +51,8 @@ const worker = z.object({
   recent: z.array(z.string()),
   done: z.number(),
   heartbeat_age: z.nullable(z.number()),
+  /** It claims nothing; see: pause --worker. */
+  paused: z.nullable(pause),
   quiet: z.nullable(z.number()),
   usd_today: z.number(),
   note: z.string(),
@@ -89,7 +92,7 @@ export const fleet = defineRunOperation({
 });
 
 function workerOf(view: WorkerView, index: RunIndex, day: string, config: Config | undefined) {
-  const { name, process, alive, types, claims, heartbeatAge, quiet, note } = view;
+  const { name, process, alive, types, claims, heartbeatAge, quiet, note, paused } = view;
   const facts = index.facts.workers.get(name);
   const [first] = claims
     .flatMap((id) => index.table.entries.get(id) ?? [])
@@ -101,7 +104,7 @@ function workerOf(view: WorkerView, index: RunIndex, day: string, config: Config
     done: facts?.done ?? 0,
     ...{ heartbeat_age: heartbeatAge, quiet },
     usd_today: facts?.day === day ? facts.usd : 0,
-    note,
+    ...{ note, paused },
   };
 }
 

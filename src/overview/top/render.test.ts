@@ -29,7 +29,7 @@ const NIGHT = snapshotOf({
   workers: [
     {
       ...{ name: "ada", process: "alive", alive: true, heartbeat_age: 3, types: null },
-      ...{ claims: ["t.1"], note: "" },
+      ...{ claims: ["t.1"], note: "", paused: null },
     },
   ],
   paused: { by: "bo", at: "2026-11-18T11:00:00Z" },

@@ -23,6 +23,7 @@ const workerRow = z.object({
   process: z.string(),
   alive: z.boolean(),
   heartbeat_age: z.nullable(z.number()),
+  paused: z.nullable(pause),
   types: z.nullable(z.array(z.string())),
   claims: z.array(z.string()),
   note: z.string(),

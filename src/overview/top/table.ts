@@ -88,8 +88,8 @@ function workerTable({ workers }: Snapshot): Table<Snapshot["workers"][number]> 
       {
         name: "STATE",
         rank: 1,
-        text: ({ alive, claims }) => (alive ? (claims.length > 0 ? "working" : "idle") : "silent"),
-        styles: ({ alive, claims }) => [alive ? (claims.length > 0 ? "blue" : "green") : "red"],
+        text: workerState,
+        styles: (worker) => [WORKER_STYLES[workerState(worker)]],
       },
       {
         name: "BEAT",
@@ -102,6 +102,17 @@ function workerTable({ workers }: Snapshot): Table<Snapshot["workers"][number]> 
       { name: "NOTE", rank: 5, text: ({ note, claims }) => (claims.includes(note) ? "" : note) },
     ],
   };
+}
+
+type WorkerState = "working" | "paused" | "idle" | "silent";
+const WORKER_STYLES = {
+  ...{ working: "blue", paused: "yellow", idle: "green", silent: "red" },
+} as const satisfies Record<WorkerState, Style>;
+
+/** A paused one may still be at a task, and a silent one is both. */
+function workerState({ alive, claims, paused }: Snapshot["workers"][number]): WorkerState {
+  if (!alive && !paused) return "silent";
+  return alive && claims.length > 0 ? "working" : paused ? "paused" : "idle";
 }
 
 function crewTable({ crew }: Snapshot, now: number): Table<NonNullable<Snapshot["crew"]>[number]> {

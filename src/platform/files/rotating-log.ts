@@ -9,6 +9,7 @@ import {
   writeSync,
 } from "node:fs";
 import { dirname } from "node:path";
+import { unlessTaken } from "../../base/errno.ts";
 
 /**
  * A log that is appended to; past its limit it becomes `<path>.1`, in place of the one before, and a new
@@ -48,7 +49,8 @@ export class RotatingLog {
   }
 
   #open(): number {
-    mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
+    // Not its parents: where they are gone, the run was removed, and is not begun anew by a log.
+    unlessTaken(() => mkdirSync(dirname(this.#path), { mode: 0o700 }));
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (size > this.#limit) renameSync(this.#path, `${this.#path}.1`);
     const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;

@@ -9,7 +9,7 @@ import { text } from "../../operation/fields.ts";
 import type { Io } from "../../operation/io.ts";
 import { plain } from "../../operation/term.ts";
 import { doctor, init, pauseOperation, reap, resume } from "../operations/maintenance.ts";
-import { pauseLine } from "../pause-line.ts";
+import { pauseLine, workerPauseLine } from "../pause-line.ts";
 
 const initCommand: Command = {
   op: {
@@ -78,20 +78,32 @@ const reapCommand: Command = {
 const pauseCommand: Command = {
   op: pauseOperation,
   defaults: byDefault,
-  examples: [['viv pause --note "the build machine is down"', "paused.json in the run says it"]],
-  human: ({ paused, running }: z.output<typeof pauseOperation.output>, { color }, { now }) => {
+  examples: [
+    ['viv pause --note "the build machine is down"', "paused.json in the run says it"],
+    ["viv pause --worker worker-2", "it ends its task and claims nothing more"],
+  ],
+  human: (
+    { worker, paused, running }: z.output<typeof pauseOperation.output>,
+    { color },
+    { now },
+  ) => {
     const rest =
       running > 0 ? `\n${counted(running, "task")} still running: viv ls --state claimed` : "";
-    return `${color.yellow(plain(pauseLine(paused, now())))}${color.dim(rest)}`;
+    const line =
+      worker === null ? pauseLine(paused, now()) : workerPauseLine(worker, paused, now());
+    return `${color.yellow(plain(line))}${color.dim(rest)}`;
   },
 };
 
 const resumeCommand: Command = {
   op: resume,
   defaults: byDefault,
-  examples: [["viv resume", "workers go on at once"]],
-  human: ({ was }: z.output<typeof resume.output>, { color }, { now }) => {
-    if (was === null) return color.dim("the run was not paused");
+  examples: [
+    ["viv resume", "workers go on at once"],
+    ["viv resume --worker worker-2", ""],
+  ],
+  human: ({ worker, was }: z.output<typeof resume.output>, { color }, { now }) => {
+    if (was === null) return color.dim(`${worker ?? "the run"} was not paused`);
     const since = formatDuration(now() - Date.parse(was.at));
     return `${color.green("resumed")} ${color.dim(`after ${since}, paused by ${plain(was.by)}`)}`;
   },

@@ -50,6 +50,67 @@ export function pauseSuite(make: MakeHarness): void {
       expect(await waiting).toBe(true);
     });
 
+    test("of one worker: it claims nothing in any process, the others go on, what it has ends as usual", async () => {
+      const store = await run().open();
+      const other = await run().open();
+      for (const id of ["a", "b", "c"]) await store.enqueue({ id, type: "t" });
+      const claim = await claimOne(store, "w");
+      expect(await store.paused("w")).toBeNull();
+      expect(await other.pause({ worker: "w", by: "pia", note: "odd" })).toMatchObject({
+        note: "odd",
+      });
+      for (const one of [store, other, await run().open()]) {
+        expect(await one.claim({ worker: "w", max: 5 })).toEqual([]);
+        expect(await one.paused("w")).toMatchObject({ by: "pia", note: "odd" });
+        expect(await one.paused()).toBeNull();
+        expect(await one.paused("w2")).toBeNull();
+      }
+      expect(await store.waitForWork({ worker: "w", timeoutMs: 1 })).toBe(false);
+      expect(await store.waitForWork({ worker: "w2", timeoutMs: 1 })).toBe(true);
+      const view = async (name: string) =>
+        (await store.workers()).find((one) => one.name === name)?.paused;
+      expect(await view("w")).toMatchObject({ by: "pia", note: "odd" });
+      expect((await claimOne(store, "w2")).id).toBe("b");
+      expect(await view("w2")).toBeNull();
+      expect(await store.complete(refOf(claim))).toMatchObject({ to: "done" });
+      // Its claims are gone, its pause is not.
+      expect(await view("w")).toMatchObject({ by: "pia" });
+      expect(await other.resume({ worker: "w", by: "moss" })).toMatchObject({ by: "pia" });
+      expect(await other.resume({ worker: "w" })).toBeNull();
+      expect((await claimOne(store, "w")).id).toBe("c");
+    });
+
+    test("of one worker: it wakes when that ends, and a run's pause is another", async () => {
+      const store = await run().open();
+      await store.enqueue({ id: "a", type: "t" });
+      await store.pause({ worker: "w" });
+      const waiting = store.waitForWork({ worker: "w", timeoutMs: 50_000 });
+      await store.pause({ by: "pia" });
+      await store.resume({ worker: "w" });
+      expect(await store.claim({ worker: "w" })).toEqual([]);
+      await store.resume();
+      expect(await waiting).toBe(true);
+      expect((await claimOne(store, "w")).id).toBe("a");
+    });
+
+    test("of one worker: it outlives the worker, and its next process", async () => {
+      const store = await run().open();
+      const worker = await run().open();
+      await worker.register("w");
+      await worker.enqueue({ id: "a", type: "t" });
+      const { id } = await claimOne(worker, "w");
+      await store.pause({ worker: "w", by: "pia" });
+      run().kill(worker);
+      await store.reap();
+      expect(await stateOf(store, id)).toBe("pending");
+      expect(await store.paused("w")).toMatchObject({ by: "pia" });
+      const next = await run().open();
+      await next.register("w");
+      expect(await next.claim({ worker: "w" })).toEqual([]);
+      await refused(store.pause({ worker: "../w" }), "INVALID");
+      expect((await store.doctor()).findings).toEqual([]);
+    });
+
     test("the ledger has both", async () => {
       const store = await run().open();
       await store.pause({ by: "pia", note: "n" });
@@ -59,6 +120,14 @@ export function pauseSuite(make: MakeHarness): void {
       expect(lines).toMatchObject([
         { event: "paused", by: "pia", note: "n" },
         { event: "resumed", by: "moss" },
+      ]);
+      await store.pause({ worker: "w", by: "pia" });
+      await store.resume({ worker: "w", by: "moss" });
+      const all = [];
+      for await (const line of store.ledger()) all.push(line);
+      expect(all.slice(2)).toMatchObject([
+        { event: "paused", worker: "w", by: "pia" },
+        { event: "resumed", worker: "w", by: "moss" },
       ]);
     });
   });

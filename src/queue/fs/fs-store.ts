@@ -26,6 +26,7 @@ import {
 } from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
 import { type FsRun, recordTold } from "./fs-run.ts";
+import { isGone, removeRemains } from "./gone.ts";
 import { pauseRun, readPause, resumeRun } from "./pause.ts";
 import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
@@ -166,6 +167,7 @@ export function fsStore(run: FsRun): S.Store {
         onQuiet = resolve;
       });
     }
+    if (isGone(run)) return closeGone();
     const after = new Afterwards();
     for (const registration of registrations) {
       const stays = `the name ${registration.worker} stays taken until the next reap`;
@@ -179,13 +181,22 @@ export function fsStore(run: FsRun): S.Store {
     after.try("the ledger lacks lines about claims; they are held all the same", () =>
       run.ledger.flush(),
     );
-    after.try("not all files could be closed", () => {
-      for (const reader of readers) reader.close();
-      run.notes.close();
-      run.lanes.close();
-      run.ledger.close();
-      release(location, run.links);
-    });
+    after.try("not all files could be closed", closeFiles);
     for (const warning of after.warnings) warn?.(warning);
+  }
+
+  function closeFiles(): void {
+    for (const reader of run.memo.readers.values()) reader.close();
+    run.notes.close();
+    run.lanes.close();
+    run.ledger.close();
+    release(location, run.links);
+  }
+
+  /** Of a run that was removed meanwhile: nothing is written, and nothing of ours stays. */
+  async function closeGone(): Promise<void> {
+    for (const registration of registrations) await registration.release().catch(() => {});
+    closeFiles();
+    removeRemains(run);
   }
 }

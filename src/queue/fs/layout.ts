@@ -236,6 +236,19 @@ export function heartbeatOf(paths: Paths, worker: string): string {
   return layout.isFlat ? `${heartbeats}/${worker}` : `${state.claimed}/${worker}/.heartbeat`;
 }
 
+const PAUSED = ".paused";
+
+/** While it is there, that worker claims nothing. Workers of a pit have no folders of their own. */
+export function workerPauseOf({ layout, state }: Paths, worker: string): string {
+  const name = layout.isFlat ? `${PAUSED}.${worker}` : `${worker}/${PAUSED}`;
+  return `${state.claimed}/${name}`;
+}
+
+/** The worker whose pause this file in claimed/ of a pit is. */
+export function pausedIn(name: string): string | null {
+  return name.startsWith(`${PAUSED}.`) ? name.slice(PAUSED.length + 1) : null;
+}
+
 /** Where our own lines about a heartbeat are. */
 export function beatOf({ heartbeats }: Paths, worker: string): string {
   return `${heartbeats}/${worker}`;

@@ -29,6 +29,7 @@ import { namesIn, readRegular, statIfThere, tokenOf } from "./files/atomic.ts";
 import { type FsRun, nowIso } from "./fs-run.ts";
 import { idOfNote, quarantinedOf } from "./layout.ts";
 import { isMet, locate } from "./locate.ts";
+import { readPause } from "./pause.ts";
 import { readProof } from "./record/artifact-files.ts";
 import {
   attemptFrom,
@@ -302,7 +303,8 @@ export function viewWorkers(run: FsRun): WorkerView[] {
     const heartbeat = readHeartbeat(run, name);
     const file = readWorkerFile(run, name) ?? undefined;
     // A worker that ended leaves an empty folder in claimed/.
-    if (claims.length === 0 && !heartbeat && !file) return [];
+    const paused = readPause(run, name);
+    if (claims.length === 0 && !heartbeat && !file && !paused) return [];
     const isAliveBy = (one: Holding) => isAlive(run, one.signs);
     const signs = (holdings.find(isAliveBy) ?? holdings[0])?.signs ?? vitalSigns(run, name, []);
     const { claimAge, heartbeatAge } = signs;
@@ -317,6 +319,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
       identity: file && { host: file.host, boot: file.boot, pid: file.pid, started: file.started },
       types: file?.types ?? heartbeat?.types ?? null,
       note: heartbeat?.note ?? "",
+      paused,
     };
   });
 }

@@ -1,11 +1,11 @@
 import * as z from "zod/mini";
 import { parseOptionalDuration } from "../../base/duration.ts";
-import { messageOf } from "../../base/errors.ts";
-import { by, duration, flag, note } from "../../operation/fields.ts";
+import { messageOf, VivError } from "../../base/errors.ts";
+import { by, duration, flag, note, text } from "../../operation/fields.ts";
 import { definePort } from "../../operation/operation.ts";
 import { defineRunOperation } from "../operation.ts";
 import { finding, pause, taskState } from "../schemas.ts";
-import type { RunCheck, Store, SweepReport } from "../store.ts";
+import type { RunCheck, Store, SweepReport, WorkerView } from "../store.ts";
 
 export const init = defineRunOperation({
   name: "init",
@@ -20,24 +20,42 @@ export const init = defineRunOperation({
 
 export const pauseOperation = defineRunOperation({
   name: "pause",
-  summary: "claim nothing more in this run; running tasks end as usual",
+  summary: "claim nothing more in this run, or by one worker; running tasks end as usual",
   access: "write",
-  input: z.strictObject({ by, note }),
-  output: z.object({ paused: pause, running: z.number() }),
-  async run({ store }, { by, note }) {
-    const paused = await store.pause({ by, note });
-    return { paused, running: (await store.counts()).claimed };
+  input: z.strictObject({ worker: text("only this worker"), by, note }),
+  output: z.object({ worker: z.nullable(z.string()), paused: pause, running: z.number() }),
+  async run({ store }, { worker, by, note }) {
+    if (worker === undefined) {
+      const paused = await store.pause({ by, note });
+      return { worker: null, paused, running: (await store.counts()).claimed };
+    }
+    const found = await workerNamed(store, worker);
+    const paused = await store.pause({ worker, by, note });
+    return { worker, paused, running: found.claims.length };
   },
 });
 
+/** A mistyped name would pause nothing. */
+async function workerNamed(store: Store, name: string): Promise<WorkerView> {
+  const workers = await store.workers();
+  const found = workers.find((one) => one.name === name);
+  if (found !== undefined) return found;
+  const names = workers.map((one) => one.name);
+  const known = names.length > 0 ? `there are: ${names.join(", ")}` : "there is none yet";
+  throw new VivError("TARGET_NOT_FOUND", `no worker ${name} is known in this run; ${known}.`, {
+    worker: name,
+  });
+}
+
 export const resume = defineRunOperation({
   name: "resume",
-  summary: "let a paused run go on",
+  summary: "let a paused run, or one paused worker, go on",
   access: "write",
-  input: z.strictObject({ by }),
-  output: z.object({ was: z.nullable(pause) }),
-  async run({ store }, { by }) {
-    return { was: await store.resume({ by }) };
+  input: z.strictObject({ worker: text("only this worker"), by }),
+  output: z.object({ worker: z.nullable(z.string()), was: z.nullable(pause) }),
+  async run({ store }, { worker, by }) {
+    if (worker !== undefined) await workerNamed(store, worker);
+    return { worker: worker ?? null, was: await store.resume({ worker, by }) };
   },
 });
 

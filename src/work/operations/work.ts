@@ -24,6 +24,7 @@ import {
   type ConfigRead,
   configWatchPort,
   installedPort,
+  type WatchConfig,
   WORK_SITE,
   type WorkerHost,
   workerHostPort,
@@ -174,8 +175,6 @@ function asEmitted(event: WorkerEvent, isPit: boolean): WorkEvent {
 
 const GATE_FULL = "the machine's gate is full; see: viv gate";
 
-type Watch = (file: string, act: (read: ConfigRead) => void) => () => void;
-
 /** A worker as these flags and this viv.toml describe it, and what lets it follow that file. */
 function workerFor(
   context: RunContext,
@@ -184,7 +183,7 @@ function workerFor(
   onEvent: (event: WorkerEvent) => void,
 ): {
   worker: Worker;
-  follow?: (watch: Watch) => () => void;
+  follow?: (watch: WatchConfig) => () => void;
   left: () => Promise<LeftBehind | null>;
 } {
   const { store, now, here } = context;
@@ -209,7 +208,7 @@ function workerFor(
   const take = (read: ConfigRead) => {
     taken = taken.then(() => reload.take(read, worker, optionsFor)).catch(onError);
   };
-  return { worker, left, follow: (watch) => watch(config.file, take) };
+  return { worker, left, follow: (watch) => watch(config.file, take, { counts: config.text }) };
 }
 
 /** What a worker keeps when its settings change. */

@@ -15,6 +15,7 @@ import {
   translate,
 } from "../files/atomic.ts";
 import { type FsRun, recordClaim } from "../fs-run.ts";
+import { assertThere } from "../gone.ts";
 import { adopt, adoptIfDue } from "../lanes/adopt.ts";
 import type { Cursor } from "../lanes/lane.ts";
 import {
@@ -59,12 +60,12 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
     const freed = claimName(run, worker);
     if (freed) await freed;
     makeWorkerFolder(run, worker);
-    if (isPaused(run) || isReviewFull(run, request.reviewLimit)) return [];
+    if (isPaused(run, worker) || isReviewFull(run, request.reviewLimit)) return [];
     promoteDue(run);
     const reader = readerFor(run, filterOf(request, run.paths.layout.reservedTypes));
     adoptIfDue(run, reader, begin);
     const fill = (force: boolean) => {
-      if (isPaused(run)) return;
+      if (isPaused(run, worker)) return;
       while (claims.length < max) {
         const claim = claimNext(run, worker, reader, force);
         if (claim === null) return;
@@ -78,8 +79,10 @@ export async function claimTasks(run: FsRun, request: ClaimRequest): Promise<Cla
     if (claims.length === 0 && (await findMore(run, worker, reader))) fill(true);
   } catch (error) {
     // The caller must learn of its claims. If the error lasts, the next call throws it.
+    if (claims.length === 0) assertThere(run);
     if (claims.length === 0) throw translate(error, "claiming");
   }
+  if (claims.length === 0) assertThere(run); // an empty queue looks the same
   const last = claims.at(-1)?.task.task_id;
   if (last !== undefined && request.heartbeat !== false && isBeatDue(run, worker, begin)) {
     // Without a heartbeat the age of the claim counts; that is no reason to lose it.
@@ -174,7 +177,7 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
       candidate.lane.missed(candidate.line);
       continue;
     }
-    if (isPaused(run)) {
+    if (isPaused(run, worker)) {
       putBack(run, candidate, to);
       return null;
     }
@@ -187,7 +190,7 @@ function claimNext(run: FsRun, worker: string, reader: LaneReader, force: boolea
   }
 }
 
-/** The run was paused while we took it. */
+/** The run, or the worker, was paused while we took it. */
 function putBack(run: FsRun, { id, attempt }: Candidate, path: string): void {
   const file = readTaskOrQuarantine(run, path, id);
   if (file !== null) giveBack(run, file.task, path, file.stats, attempt);

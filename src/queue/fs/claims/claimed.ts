@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { isListedName } from "../../../base/names.ts";
 import { namesIn, statIfThere, tokenOf } from "../files/atomic.ts";
 import type { FsRun } from "../fs-run.ts";
-import { claimOf, type Paths } from "../layout.ts";
+import { claimOf, type Paths, pausedIn } from "../layout.ts";
 
 /** The claims in claimed/, in either layout. */
 export interface ClaimedTask {
@@ -18,7 +18,8 @@ export function claimWorkers(paths: Paths): string[] {
   const found = new Set(namesIn(paths.heartbeats).filter(isListedName));
   for (const name of names) {
     const claim = paths.layout.splitClaim(name);
-    if (claim) found.add(claim.worker);
+    const worker = claim?.worker ?? pausedIn(name);
+    if (isListedName(worker)) found.add(worker);
   }
   return [...found];
 }

@@ -38,7 +38,7 @@ export function remakeFolders(path: string): boolean {
     at = `${at}/${name}`;
     const stats = statOf(at);
     if (stats?.isDirectory()) continue;
-    if (!statOf(root)?.isDirectory()) return false;
+    if (!isRunAt(root)) return false;
     if (stats && !setAside(at, "not a folder")) return false;
     try {
       mkdirSync(at, { mode: 0o700 });
@@ -49,6 +49,11 @@ export function remakeFolders(path: string): boolean {
     }
   }
   return true;
+}
+
+/** Every layout has one of these. Without both, the run is removed, or being removed. */
+function isRunAt(root: string): boolean {
+  return ["claimed", "done"].some((name) => statOf(`${root}/${name}`) !== undefined);
 }
 
 /** Makes a file of ours writable again. False when it belongs to another user. */

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { dirname } from "node:path";
+import { basename, dirname } from "node:path";
 import { isName } from "../../../base/names.ts";
 import { watchPaths } from "../../../platform/files/watch.ts";
 import type { WaitOptions } from "../../store.ts";
@@ -7,7 +7,7 @@ import { assertReviewLimit, isReviewFull, readerFor } from "../claims/claim.ts";
 import type { FsRun } from "../fs-run.ts";
 import { adopt } from "../lanes/adopt.ts";
 import { filterOf, type LaneReader } from "../lanes/lane-reader.ts";
-import { fileOf } from "../layout.ts";
+import { fileOf, workerPauseOf } from "../layout.ts";
 import { isPaused } from "../pause.ts";
 import { projectBeforeIdling } from "../record/project.ts";
 import { nextDue } from "./due.ts";
@@ -81,6 +81,11 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
     if (name === "status.json") promoteMet(run);
     if (name === PAUSED) check();
   });
+  // Its own pause ends.
+  const own = options.worker === undefined ? null : workerPauseOf(run.paths, options.worker);
+  const onOwn = (name: string | null) => {
+    if (own !== null && name === basename(own)) check();
+  };
   const onAbort = () => resolve(false);
   const limited = options.reviewLimit === undefined ? [] : [state.review];
   // Where notifications do not work, the time-out covers for them.
@@ -88,6 +93,7 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
     watchPaths([lanes, state.pending, ...limited], check),
     watchPaths([state.done], onDone),
     watchPaths([dirname(status)], onStatus),
+    ...(own === null ? [] : [watchPaths([dirname(own)], onOwn)]),
   ];
   try {
     options.signal?.addEventListener("abort", onAbort);
@@ -106,7 +112,7 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
 
 /** True, false, or the milliseconds after which another look is worthwhile. */
 function hasWork(run: FsRun, reader: LaneReader, options: WaitOptions): boolean | number {
-  if (isPaused(run) || isReviewFull(run, options.reviewLimit)) return false;
+  if (isPaused(run, options.worker) || isReviewFull(run, options.reviewLimit)) return false;
   if (reader.peek(options.worker)) return true;
   // In a crowded pending/ (other workers' types) a look costs more than a notification is worth.
   const restsFor = run.memo.adoptedAt + 20 * run.memo.adoptCost - performance.now();

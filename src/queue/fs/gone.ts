@@ -1,0 +1,31 @@
+import { readdirSync, rmdirSync, rmSync } from "node:fs";
+import { VivError } from "../../base/errors.ts";
+import { statIfThere } from "./files/atomic.ts";
+import type { FsRun } from "./fs-run.ts";
+
+/** Whether the run was removed, or moved away, under this process. */
+export function isGone({ paths }: Pick<FsRun, "paths">): boolean {
+  return statIfThere(paths.state.claimed) === undefined;
+}
+
+export function assertThere({ paths }: FsRun): void {
+  if (!isGone({ paths })) return;
+  const path = paths.root;
+  throw new VivError("RUN_NOT_FOUND", `the run ${path} is gone.`, { path });
+}
+
+/**
+ * A `.viv/` that is all that is left: it was written while another process removed the run, which then
+ * could not remove the folder.
+ */
+export function removeRemains(run: FsRun): void {
+  const { root, viv } = run.paths;
+  if (run.readOnly) return;
+  try {
+    if (readdirSync(root).join() !== ".viv") return;
+    rmSync(viv, { recursive: true, force: true });
+    rmdirSync(root); // only if it is empty
+  } catch {
+    // it is being removed by another process
+  }
+}
