@@ -15,11 +15,11 @@ import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../../wor
 import { workspaceUsePort } from "../../work/host.ts";
 import { remarkIn } from "../../work/remark.ts";
 import { SINCE } from "../model-operations.ts";
-import { readDependents } from "./dependents.ts";
+import { Dependents, readDependents } from "./dependents.ts";
 import { groupFailures, timeOf } from "./failures.ts";
 import { landedIn } from "./landed.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
-import { type NeedFacts, needsYou, type ReviewFact } from "./needs-you.ts";
+import { isStuck, type NeedFacts, needsYou, type ReviewFact } from "./needs-you.ts";
 import {
   readDone,
   readLandings,
@@ -66,6 +66,8 @@ export const report = defineRunOperation({
       .filter(({ cancelled }) => !cancelled)
       .map(({ id, since }) => ({ id, since, facts: digest.tasks.get(id) }));
     const failedNow = failed.filter((one) => !(timeOf(one) < since));
+    // Only then are the files of the tasks that wait opened.
+    const hasBlockers = failed.length + counts.review > 0 || landings.some(isStuck);
     const usedUp = (limits && budget?.usedUp(limits, null)) ?? null;
     const workers = (await store.workers()).filter(({ alive }) => alive);
     const total = money.total();
@@ -85,7 +87,7 @@ export const report = defineRunOperation({
         reviewLimit: here.config?.section(limitsSection).review,
         failures: groupFailures(failedNow),
         olderFailures: failed.filter((one) => timeOf(one) < since).map(({ id }) => id),
-        dependents: await readDependents(store),
+        dependents: hasBlockers ? await readDependents(store) : new Dependents(),
         accounts: (await accountsInUse(context)).all,
         budget: usedUp && !usedUp.isShared ? usedUp.text : null,
         quarantine: join(store.folder, "quarantine"),
