@@ -47,7 +47,11 @@ describe.skipIf(!hasBrowser)("each view", () => {
         await page.goto(`${server.url}/#/${view}`);
         await page.locator(ready).first().waitFor();
         await page.waitForFunction(() => document.querySelector("main")?.textContent !== "");
-        const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+        const wide = await page.evaluate(() => {
+          const bar = document.querySelector(".top");
+          const beside = bar === null ? 0 : bar.scrollWidth - bar.clientWidth;
+          return Math.max(beside, document.documentElement.scrollWidth - innerWidth);
+        });
         expect.soft(wide, `${view} ${name} scrolls sideways`).toBeLessThanOrEqual(0);
         await page.emulateMedia({ colorScheme: "dark" });
         await expectAccessible(page, `${view} ${name}, dark`);
@@ -58,4 +62,28 @@ describe.skipIf(!hasBrowser)("each view", () => {
       await context.close();
     }, 120_000);
   }
+
+  test("a worker's row pauses and resumes it, where the server can", async () => {
+    const { fleet } = server.operations;
+    const answer = fleet();
+    const [ada, bob, cyd] = answer.workers;
+    ada.paused = null;
+    bob.paused = { by: "pia", at: new Date().toISOString(), note: "too dear" };
+    bob.doing = null;
+    delete cyd.paused;
+    server.operations.fleet = () => answer;
+    const { page, context } = await openPage(browser, `${server.url}/#/fleet`);
+    await page.getByText("Paused by pia: too dear").waitFor();
+    await page.getByRole("button", { name: "Pause ada", exact: true }).click();
+    await page.locator(".toast", { hasText: "viv pause --worker ada" }).waitFor();
+    await page.getByRole("button", { name: "Resume bob", exact: true }).click();
+    await page.locator(".toast", { hasText: "viv resume --worker bob" }).waitFor();
+    expect(server.posted.slice(-2)).toEqual([
+      { name: "pause", input: { worker: "ada" } },
+      { name: "resume", input: { worker: "bob" } },
+    ]);
+    expect(await page.getByRole("button", { name: /(Pause|Resume) cyd/ }).count()).toBe(0);
+    server.operations.fleet = fleet;
+    await context.close();
+  });
 });
