@@ -105,6 +105,7 @@ export async function* detachFleet(
     const isLate = machine.clock.uptime() > giveUpAt;
     if (isOurs && (state.state !== "starting" || isLate)) break;
     if (isLate || context.signal.aborted) {
+      start.leave();
       throw new VivError("LOCKED", `viv up (pid ${start.pid}) is not ready yet; look with: viv ps`);
     }
     await new Promise<void>((resolve) => void timers.after(LOOK_AGAIN_MS, resolve));
