@@ -34,6 +34,7 @@ export async function startDetached(
     const isLate = machine.clock.uptime() > giveUpAt;
     if (seen === "ready" || (seen === "starting" && isLate)) break;
     if (isLate || signal.aborted) {
+      start.leave();
       throw new VivError("LOCKED", `viv up (pid ${start.pid}) is not ready yet; look with: viv ps`);
     }
     await new Promise<void>((resolve) => void timers.after(LOOK_AGAIN_MS, resolve));

@@ -42,16 +42,18 @@ export function fleetService(
     resolveStopped = resolve;
   });
 
+  const save = () =>
+    files.write({
+      ...{ ...machine.self(), state, since, run: host.run, note },
+      config: current?.file ?? null,
+      parts: wantedOrder().map((part) => part.state()),
+    });
   const writeNow = () => {
     cancelWrite?.();
     cancelWrite = undefined;
     if (!host.hasRun()) return; // it would be made anew, in part
     try {
-      files.write({
-        ...{ ...machine.self(), state, since, run: host.run, note },
-        config: current?.file ?? null,
-        parts: wantedOrder().map((part) => part.state()),
-      });
+      save();
     } catch (error) {
       report(error); // the parts go on; only the file is late
     }
@@ -192,8 +194,8 @@ export function fleetService(
       const isOurs = await files.take();
       if (isOurs === null) throw takenError(files.read(), host);
       await clearLeftovers(files.read(), host, emit);
+      save(); // or it does not start: no one could see it, stop it, or clear it away after a crash
       isTaken = true;
-      writeNow();
       if (isAsked) void stop(); // while it looked after what was left
       const unwatchLock = watchLock(isOurs);
       const unwatch = host.watchConfig(onConfig);

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
@@ -301,8 +301,8 @@ describe("in the background", () => {
     for (const now of [false, true]) {
       const up = here.up();
       await up.says('"ready"');
-      here.say("enqueue", "--type", "x");
       const count = here.begun().length + 1;
+      here.say("enqueue", "--type", "x");
       await until("it has begun", () => here.begun().length === count);
       const first = downs();
       await first.says('"waits"');
@@ -330,6 +330,20 @@ describe("in the background", () => {
       ["reaper", expect.any(String)],
       ["agents", "1 agent"],
     ]);
+    expect(here.say("down").status).toBe(0);
+  });
+
+  it("does not start where it cannot leave a record, and says so", () => {
+    const here = farm();
+    here.say("init");
+    const state = join(here.folder, "run/.viv/up/fleet/state.json");
+    mkdirSync(state, { recursive: true, mode: 0o700 });
+    const { status, stderr } = here.say("up", "--detach", "--no-server");
+    expect({ status, stderr }).toMatchObject({
+      ...{ status: 5, stderr: expect.stringContaining("state.json") },
+    });
+    rmSync(state, { recursive: true });
+    expect(here.say("up", "--detach", "--no-server").status).toBe(0); // none has the lock
     expect(here.say("down").status).toBe(0);
   });
 
