@@ -14,7 +14,9 @@ export async function landedIn(
   port: Pick<ReportPort, "commitsNotIn">,
 ): Promise<Omit<Report["landed"], "waiting">> {
   const recorded: LandedTask[] = [];
-  for (const [task, { landed }] of digest.tasks) if (landed) recorded.push({ task, ...landed });
+  for (const [task, { landed }] of digest.tasks) {
+    if (landed && !(landed.at < since)) recorded.push({ task, ...landed });
+  }
   const filed: LandedTask[] = landings
     .filter(({ state }) => state === "landed")
     .map(({ task, at, target, repository, to = null }) => ({
@@ -28,7 +30,9 @@ export async function landedIn(
   const groups = new Map<string, LandedTask[]>();
   for (const one of landed) {
     const key = JSON.stringify([one.repository, one.target]);
-    groups.set(key, [...(groups.get(key) ?? []), one]);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [one]);
+    else group.push(one);
   }
   const targets: Report["landed"]["targets"] = [];
   const lost: string[] = [];

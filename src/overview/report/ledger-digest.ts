@@ -78,6 +78,7 @@ export class LedgerDigest {
   /** One object for equal texts, and for equal moves before the period. */
   readonly #texts = new Map<string, string>();
   readonly #moves = new Map<string, LastMove>();
+  readonly #alone = new Map<string, readonly string[]>();
   readonly #tasksOf = new Map<string, number>();
 
   constructor(since: string, now: number) {
@@ -170,7 +171,7 @@ export class LedgerDigest {
   #attempt(facts: TaskFacts, worker: string): void {
     facts.attempts++;
     if (facts.workers.includes(worker)) return;
-    facts.workers = [...facts.workers, worker];
+    facts.workers = this.#with(facts.workers, worker);
     this.#tasksOf.set(worker, this.tasksOf(worker) + 1);
   }
 
@@ -198,6 +199,14 @@ export class LedgerDigest {
           : line.proof === "passed",
     };
     facts.last = isInPeriod ? move : this.#oneOf(move);
+  }
+
+  /** Most tasks have one worker: each a list that they share. */
+  #with(workers: readonly string[], worker: string): readonly string[] {
+    if (workers.length > 0) return [...workers, worker];
+    const known = this.#alone.get(worker) ?? [worker];
+    this.#alone.set(worker, known);
+    return known;
   }
 
   #oneOf(move: LastMove): LastMove {
