@@ -18,7 +18,7 @@ const psOutput = z.extend(shownUp, {
 });
 export type PsOutput = z.output<typeof psOutput>;
 
-const config = text("agents file of a viv up -c FILE (default: what is found from here)");
+const config = text("agents file (default: what is found from here)");
 
 export const ps = defineOperation({
   name: "ps",

@@ -53,6 +53,8 @@ export const LEDGER_EVENTS = [
   "held", // its landing waits for something; note says for what
   "pr_opened", // a pull request for its branch: url, number, branch, target, commit
   "pr_closed", // it was closed without a merge
+  "account_closed", // by its worker: account, reason, until (null: until a person opens it)
+  "account_opened", // a run with it succeeded before that time
   "quarantined",
   "repaired",
   "worker_started",
@@ -64,5 +66,5 @@ export type LedgerEvent = (typeof LEDGER_EVENTS)[number];
 export type ToldEvent = Extract<
   LedgerEvent,
   | ("step" | "usage" | "reserved" | "landed" | "conflict" | "merge_red" | "held")
-  | ("needs_you" | "pr_opened" | "pr_closed")
+  | ("needs_you" | "pr_opened" | "pr_closed" | "account_closed" | "account_opened")
 >;

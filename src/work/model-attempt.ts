@@ -177,14 +177,21 @@ async function afterwardsIfPossible(
 
 /** Opens or closes the account, as the end of the run demands; and what follows for the attempt. */
 async function afterwards(
-  { id, claim, route: { account }, host: { accounts }, store }: ModelAttempt,
+  attempt: ModelAttempt,
   { end, result: { outcome: said } }: ModelOutcome,
   began: number,
 ): Promise<ModelAttemptEnd> {
+  const { id, claim, route, host, store } = attempt;
+  const { account } = route;
+  const { accounts } = host;
   if (end.kind === "ended" || end.kind === "failed") return end;
   if (end.kind === "unpaid") return { kind: "released", note: end.note };
   if (end.kind === "proceed") {
-    if (account !== null) await accounts.succeeded(account, began);
+    if (account === null) return end;
+    const { state: before } = accounts.read(account);
+    await accounts.succeeded(account, began);
+    const isOpened = before !== "open" && accounts.read(account).state === "open";
+    if (isOpened) await tell(attempt, { event: "account_opened", account });
     return end;
   }
   const { note } = end;
@@ -196,10 +203,26 @@ async function afterwards(
   }
   const by = { run: store.location, worker: claim.worker, task: id };
   const state = await accounts.close(account, { ...closing, by, began });
+  if (state.state !== "open") {
+    const { reason, until } = state;
+    await tell(attempt, { event: "account_closed", account, reason, until });
+  }
   // An account that waits for a person: the task goes back, and is not claimed meanwhile.
   if (state.state !== "closed") return { kind: "released", note };
   // The account's own time holds it back: a person may open the account sooner.
   return { kind: "limited", note, retryAt: new Date(Date.now() + 1_000).toISOString() };
+}
+
+/** In the run's ledger: the account's own file has no history. A gap there is no reason to fail. */
+async function tell(
+  { id, claim: { worker }, store, settings, claim }: ModelAttempt,
+  line: { event: "account_closed" | "account_opened"; account: string; [key: string]: unknown },
+): Promise<void> {
+  try {
+    await store.append({ task: id, worker, ...line });
+  } catch (error) {
+    settings.onError?.(claim, error);
+  }
 }
 
 async function requestFor(attempt: ModelAttempt): Promise<EngineRequest> {

@@ -2,6 +2,7 @@ import { usedOn } from "../../engines/costs/usage.ts";
 import type { LandingState } from "../../merge/landing.ts";
 import { isNoWorkerLeft, NOTED_CHOKE } from "../../queue/choke.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
+import { Closings } from "./closings.ts";
 import type { Entry } from "./entry.ts";
 import { Span, Spans } from "./spans.ts";
 
@@ -42,6 +43,7 @@ export class LedgerFacts {
   readonly workers = new Map<string, WorkerFacts>();
   readonly doing = new Map<string, Doing>();
   readonly spans = new Spans();
+  readonly closings = new Closings();
   /** Dollars of attempts: by their steps, and in all. */
   readonly #attempts = new Map<string, { steps: number; total: number }>();
   readonly #entryOf: (id: string) => Entry;
@@ -90,6 +92,10 @@ export class LedgerFacts {
         entry.restsUntil = 0;
         entry.failure = line.event === "retried" ? null : short(line.note);
         if (line.event === "reworked") entry.landing = "reworked";
+        return;
+      case "account_closed":
+      case "account_opened":
+        this.closings.add(line, at);
         return;
       case "cancelled":
         entry.failure = short(line.note) ?? `stopped by ${short(line.by) ?? "a person"}`;

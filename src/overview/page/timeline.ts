@@ -73,7 +73,7 @@ export const timeline = defineRunOperation({
       lanes: [...workers, ...(await crewLanes(context, since))],
       buckets: buckets.list(),
       kills: await killsSince(context, since),
-      closed: await closedNow(context),
+      closed: index.facts.closings.since(start, (await accountsInUse(context)).all),
     };
   },
 });
@@ -100,16 +100,6 @@ async function killsSince(context: RunContext, since: string) {
   return (facts?.kills ?? []).map(({ target, at, warrant, why }) => ({
     ...{ name: target, at, warrant, why },
   }));
-}
-
-/** Only those that are closed now: an account's file has no history. */
-async function closedNow(context: RunContext) {
-  const { all } = await accountsInUse(context);
-  return all.flatMap((account) =>
-    account.state === "open"
-      ? []
-      : [{ account: account.account, from: account.since, to: account.until }],
-  );
 }
 
 /** A crew or a warden that cannot be read here must not hide the workers. */

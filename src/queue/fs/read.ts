@@ -303,7 +303,7 @@ export function viewWorkers(run: FsRun): WorkerView[] {
     const heartbeat = readHeartbeat(run, name);
     const file = readWorkerFile(run, name) ?? undefined;
     // A worker that ended leaves an empty folder in claimed/.
-    const paused = readPause(run, name);
+    const paused = isName(name) ? readPause(run, name) : null; // of a foreign name: no claimer of ours
     if (claims.length === 0 && !heartbeat && !file && !paused) return [];
     const isAliveBy = (one: Holding) => isAlive(run, one.signs);
     const signs = (holdings.find(isAliveBy) ?? holdings[0])?.signs ?? vitalSigns(run, name, []);

@@ -22,7 +22,7 @@ export const pauseOperation = defineRunOperation({
   name: "pause",
   summary: "claim nothing more in this run, or by one worker; running tasks end as usual",
   access: "write",
-  input: z.strictObject({ worker: text("only this worker"), by, note }),
+  input: z.strictObject({ worker: text("name of a worker (default: the whole run)"), by, note }),
   output: z.object({ worker: z.nullable(z.string()), paused: pause, running: z.number() }),
   async run({ store }, { worker, by, note }) {
     if (worker === undefined) {
@@ -51,7 +51,7 @@ export const resume = defineRunOperation({
   name: "resume",
   summary: "let a paused run, or one paused worker, go on",
   access: "write",
-  input: z.strictObject({ worker: text("only this worker"), by }),
+  input: z.strictObject({ worker: text("name of a worker (default: the whole run)"), by }),
   output: z.object({ worker: z.nullable(z.string()), was: z.nullable(pause) }),
   async run({ store }, { worker, by }) {
     if (worker !== undefined) await workerNamed(store, worker);
