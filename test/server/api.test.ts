@@ -5,7 +5,6 @@ import { CATALOG } from "../../src/app/catalog.ts";
 import { NOT_OVER_HTTP } from "../../src/app/http-operations.ts";
 import { VivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
-import { until } from "../support/deadline.ts";
 import { rawAsk, type Served, serveRun } from "./support.ts";
 
 const errorIn = async (response: Response) => ({
