@@ -90,6 +90,12 @@ describe("suggest", () => {
     );
   });
 
+  test("the only one that begins with it is", () => {
+    expect(suggest("sched", ["schedule", "serve"])).toBe("schedule");
+    expect(suggest("led", ["ledger", "ledgers"])).toBeUndefined();
+    expect(suggest("le", ["ledger"])).toBeUndefined();
+  });
+
   test("what is nothing like it is not suggested", () => {
     expect(suggest("banana", ["priority", "payload"])).toBeUndefined();
     expect(suggest("", ["id"])).toBeUndefined();

@@ -73,7 +73,10 @@ function reasonFor(value: unknown, punctuation: string): string {
   return `may contain only letters, digits and ${punctuation.split("").join(" ")}`;
 }
 
-/** The closest of `candidates` to `input`, or undefined when nothing is near enough to suggest. */
+/**
+ * The closest of `candidates` to `input`, or the only one that begins with it; undefined when nothing
+ * is near enough to suggest.
+ */
 export function suggest(input: string, candidates: Iterable<string>): string | undefined {
   let best: string | undefined;
   let bestDistance = (input.length < 6 ? 1 : Math.max(2, Math.floor(input.length / 3))) + 1;
@@ -84,7 +87,9 @@ export function suggest(input: string, candidates: Iterable<string>): string | u
       bestDistance = distance;
     }
   }
-  return best;
+  if (best !== undefined || input.length < 3) return best;
+  const [only, ...others] = [...candidates].filter((one) => one.startsWith(input));
+  return others.length === 0 ? only : undefined;
 }
 
 /** For a name that is not there: the one that was probably meant, or the first ten. */

@@ -1,4 +1,5 @@
 import type { Entry } from "../ledger/line.ts";
+import { HttpError } from "./http-errors.ts";
 
 /** Which events a stream gets; a filter that is missing lets everything through. */
 export interface EventFilter {
@@ -7,6 +8,8 @@ export interface EventFilter {
   task?: ReadonlySet<string>;
   agent?: ReadonlySet<string>;
   type?: ReadonlySet<string>;
+  /** Lines of the ledgers only, as events without a name: some clients know no others. */
+  isUnnamed?: boolean;
 }
 
 const KEYS = ["room", "event", "task", "agent", "type"] as const;
@@ -19,6 +22,9 @@ export function filterFrom(query: URLSearchParams): EventFilter {
     const given = values.map((value) => value.trim()).filter(Boolean);
     if (given.length > 0) filter[key] = new Set(given);
   }
+  const as = query.get("as");
+  if (as === "message") filter.isUnnamed = true;
+  else if (as !== null) throw new HttpError(400, 'as must be "message".');
   return filter;
 }
 

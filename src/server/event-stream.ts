@@ -71,7 +71,8 @@ export class EventStream {
       this.#write(position === undefined ? ":\n\n" : `id: ${position}\n\n`);
   }
 
-  #write(text: string): void {
+  #write(named: string): void {
+    const text = this.filter.isUnnamed ? withoutName(named) : named;
     if (this.#response.destroyed || this.#response.writableEnded) return;
     if (this.#response.writableLength > this.#unreadBytes) this.#response.destroy();
     else this.#response.write(text);
@@ -80,4 +81,11 @@ export class EventStream {
   end(): void {
     this.#response.end();
   }
+}
+
+/** Of the ledger's lines the name is left out, of all other events everything. JSON has no line breaks. */
+function withoutName(text: string): string {
+  const [all, id, event] = /^(id: .*\n)?event: (.*)\n/.exec(text) ?? [];
+  if (all === undefined) return text;
+  return event === "ledger" ? `${id ?? ""}${text.slice(all.length)}` : "";
 }

@@ -149,6 +149,7 @@ const OWN_PATHS = {
     query("agent", "workers and members, with commas"),
     query("type", "types of tasks, with commas"),
     query("from", "the id of an event: those after it come first"),
+    query("as", "message: the ledger's lines only, as events without a name"),
   ]),
   "/_activity": get("the crew's activity", "application/json", { type: "object" }),
   "/metrics": get("for Prometheus", "text/plain"),

@@ -158,8 +158,8 @@ function listenOn(server: Server, port: number, bind: string): Promise<number> {
   return new Promise((resolve, reject) => {
     const onError = (error: NodeJS.ErrnoException) => {
       const message: Partial<Record<string, string>> = {
-        EADDRINUSE: `port ${port} is taken, perhaps by another viv serve; choose another with --port, or 0 for any free one.`,
-        EACCES: `port ${port} may not be used by you; choose one above 1023 with --port.`,
+        EADDRINUSE: `port ${port} is taken, perhaps by another viv serve; choose another with --port, or with port in [server] of viv.toml; 0 is any free one.`,
+        EACCES: `port ${port} may not be used by you; choose one above 1023 with --port, or with port in [server] of viv.toml.`,
         EADDRNOTAVAIL: `${bind} is no address of this machine; see bind in [server] of viv.toml.`,
       };
       const text =

@@ -45,6 +45,7 @@ it("viv serve says where it is, is found by viv token, refuses a second one, and
   const second = viv(["serve", "--port", port], around);
   expect(second.status).toBe(5);
   expect(second.stderr).toContain(`port ${port} is taken, perhaps by another viv serve`);
+  expect(second.stderr).toContain("port in [server] of viv.toml"); // viv up has no --port
   expect(existsSync(file)).toBe(true);
   server.child.stdin?.end();
   expect(await server.end()).toMatchObject({ status: 0 });

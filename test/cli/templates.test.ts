@@ -185,6 +185,10 @@ describe("what it refuses", () => {
     });
     git("init", "-q");
     expect(init("fleet", "--yes").stderr).toContain("has no commits");
+    const settings = read(".git/config");
+    writeFileSync(join(folder, ".git/config"), "[broken");
+    expect(init("fleet", "--yes").stderr).toContain("git does not work in");
+    writeFileSync(join(folder, ".git/config"), settings);
     repository();
     mkdirSync(join(folder, "sub"));
     const below = viv(["init", "--template", "fleet", "--yes"], { cwd: join(folder, "sub"), env });

@@ -5,7 +5,6 @@ import { CATALOG } from "../../src/app/catalog.ts";
 import { NOT_OVER_HTTP } from "../../src/app/http-operations.ts";
 import { VivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
-import { until } from "../support/deadline.ts";
 import { rawAsk, type Served, serveRun } from "./support.ts";
 
 const errorIn = async (response: Response) => ({
@@ -320,30 +319,6 @@ describe("the run", () => {
     expect(await errorIn(await served.ask("/metrics"))).toMatchObject({ status: 500, code: "BUG" });
     expect(served.warnings.join()).toContain("oops");
   });
-});
-
-it("n8n: one request enqueues, another fetches the artifact", async () => {
-  const served = await serveRun();
-  const token = `Bearer ${served.secrets.token()}`;
-  // A worker of its own: the handler writes an artifact.
-  const store = await openRun(served.run);
-  const enqueued = await fetch(`${served.server.address}/api/enqueue`, {
-    method: "POST",
-    headers: { authorization: token, "content-type": "application/json" },
-    body: JSON.stringify({ type: "digest", id: "news-1", payload: { topic: "tea" } }),
-  });
-  expect(await enqueued.json()).toMatchObject({ id: "news-1", state: "pending" });
-  const [claim] = await store.claim({ worker: "w" });
-  await store.artifacts.write("news-1.md", "# Tea\n");
-  await store.complete({ id: "news-1", worker: "w", token: claim?.token });
-  await store.close();
-  await until("it is done", async () => {
-    return (await served.json<{ state: string }>("/api/show?id=news-1")).state === "done";
-  });
-  const artifact = await fetch(`${served.server.address}/api/artifacts/news-1.md`, {
-    headers: { authorization: token },
-  });
-  expect(await artifact.text()).toBe("# Tea\n");
 });
 
 it("counts for Prometheus what the ledger and the run say, and goes on from there", async () => {

@@ -1,6 +1,6 @@
 import { renameSync } from "node:fs";
 import { connect } from "node:net";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { until } from "../support/deadline.ts";
 import { Events, rawAsk, serveAt, serveRun } from "./support.ts";
@@ -173,6 +173,31 @@ describe("/events", () => {
     const moved = streams.type.all.filter(({ event }) => event === "task");
     expect(new Set(moved.map(({ data }) => data.id))).toEqual(new Set(["b"]));
     expect(seen(streams.room)).toEqual([]);
+  });
+
+  it("come without a name for clients that know no others (n8n), and only the ledger's lines", async () => {
+    const served = await serveRun();
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort());
+    const { body } = await served.ask("/events?as=message&event=cancelled", {
+      signal: stop.signal,
+    });
+    for (const id of ["a", "b"]) await served.post("/api/enqueue", { type: "t", id });
+    for (const id of ["a", "b"]) await served.post("/api/cancel", { ids: [id] });
+    let text = "";
+    for await (const chunk of body as ReadableStream<Uint8Array>) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes('"task":"b"') && text.endsWith("\n\n")) break;
+    }
+    expect(text).not.toMatch(/^event:/m);
+    const lines = [...text.matchAll(/^id: \S+\ndata: (.*)\n\n/gm)].map(([, data]) =>
+      JSON.parse(data ?? ""),
+    );
+    expect(lines.map(({ event, task }) => `${event} ${task}`)).toEqual([
+      "cancelled a",
+      "cancelled b",
+    ]);
+    expect((await served.ask("/events?as=lines")).status).toBe(400);
   });
 
   it("are limited in number, and end with the server", async () => {

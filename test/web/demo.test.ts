@@ -80,6 +80,10 @@ it("shows a chain that lands, a kill that is recovered, an execution with its re
   expect(log("shop.audit")).toContain("What a cart costs");
   expect(ask("costs").total.usd).toBeGreaterThan(0.2);
   expect(ask("doctor")).toMatchObject({ healthy: true });
+  // The commands of the moments, as a person pastes them into another terminal.
+  const source = /after: {2}(\. \S+)/.exec(demo.stdout)?.[1];
+  for (const { command } of moments.filter((one) => !/ (approve|merge) /.test(one.command)))
+    execFileSync("sh", ["-ec", `${source}; ${command}`], { env: { PATH: process.env.PATH } });
   const shop = execFileSync("git", ["-C", join(world, "shop"), "ls-tree", "--name-only", "main"], {
     encoding: "utf8",
   });

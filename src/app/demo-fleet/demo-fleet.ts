@@ -69,6 +69,7 @@ export async function demoFleet({
     if (world.tmux === null) for (const key of WITH_TMUX) moments.skip(key);
     say(`\n${color.bold("The demo fleet is up")}: ${color.cyan(link)}`);
     say(color.dim(`That link logs your browser in, once; then it is ${fleet.address}`));
+    say(color.dim(`The commands below work in another terminal after:  . ${folder}/shell`));
     say(
       color.dim(
         `All of it is in ${folder} and goes with Ctrl-C. No model runs: the agents are stand-ins, their cost is made up.\n`,

@@ -196,7 +196,7 @@ async function lookAround({ world, moments, signal }: Stage): Promise<void> {
         "eaten",
         "a snake of the pit digested its food: a Markdown file, moved from folder to folder",
         "fleet",
-        "viv pit status",
+        "viv pit status pit",
       );
     const board = textOf(join(world.fleet, "board.org"));
     if (/^\*+ PUBLISHED /m.test(board)) {
@@ -204,7 +204,7 @@ async function lookAround({ world, moments, signal }: Stage): Promise<void> {
         "published",
         "the newsroom published a story: three desks, one slot at their gate, every claim a commit",
         "git",
-        "viv board log",
+        "viv board ls",
       );
     }
     lookAtVerdicts(world, moments);

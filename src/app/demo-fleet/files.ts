@@ -2,13 +2,14 @@ import { MODEL, SHOP_FILES, scenarioText } from "./scenario.ts";
 
 /** The files of the demo's world, by their path in its folder. */
 export function worldFiles(
-  { viv, node, hasTmux }: { viv: string; node: string; hasTmux: boolean },
+  { viv, node, folder, hasTmux }: { viv: string; node: string; folder: string; hasTmux: boolean },
   pace: number,
 ): Map<string, { text: string; isProgram?: boolean }> {
   const files = new Map<string, { text: string; isProgram?: boolean }>();
   const put = (path: string, text: string, isProgram = false) =>
     files.set(path, { text, isProgram });
   put("bin/viv", `#!/bin/sh\nexec '${quote(node)}' '${quote(viv)}' "$@"\n`, true);
+  put("shell", shell(quote(folder)));
   for (const [name, text] of Object.entries(SHOP_FILES)) put(`shop/${name}`, text);
   put(
     "demo/viv.toml",
@@ -24,6 +25,13 @@ export function worldFiles(
   put("agent/demo-agent.mjs", AGENT, true);
   return files;
 }
+
+/** For a person's own terminal: there `viv` is ours, and this fleet the one it speaks of. */
+const shell = (folder: string) => `export PATH='${folder}/bin':"$PATH"
+export VIV_STATE='${folder}/state'
+unset VIV_RUN
+cd '${folder}/demo'
+`;
 
 const quote = (path: string) => path.replaceAll("'", "'\\''");
 

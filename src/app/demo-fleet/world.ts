@@ -32,7 +32,7 @@ export async function makeWorld(
   }
   const tmux = has("tmux", "-V") ? join(folder, "tmux") : null;
   for (const [name, { text, isProgram }] of worldFiles(
-    { viv, node, hasTmux: tmux !== null },
+    { viv, node, folder, hasTmux: tmux !== null },
     pace,
   )) {
     const path = join(folder, name);

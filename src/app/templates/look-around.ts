@@ -62,7 +62,9 @@ async function gitState(cwd: string): Promise<Found["git"]> {
   if (top === null) return "none";
   if (relative(top, cwd) !== "") return "below";
   const { status } = await askGit(["rev-parse", "--verify", "--quiet", "HEAD"], { cwd });
-  return status === 0 ? "top" : "empty";
+  if (status === 0) return "top";
+  const { status: any } = await askGit(["rev-parse", "--git-dir"], { cwd });
+  return any === 0 ? "empty" : "refused"; // no git here, or a repository of another user
 }
 
 /** Python files, and no line that ignores what python3 writes beside them. */

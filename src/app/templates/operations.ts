@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
+import { quoted } from "../../base/text.ts";
 import { programPort } from "../../fleet/up-ports.ts";
 import { flag, text } from "../../operation/fields.ts";
 import { defineOperation, definePort } from "../../operation/operation.ts";
@@ -89,6 +90,7 @@ export function assertRepository(template: TemplateName, git: Found["git"], cwd:
   const todo = {
     none: `${cwd} is no git repository; make one: git init && git add -A && git commit --allow-empty -m first`,
     empty: `the repository ${cwd} has no commits; make the first: git add -A && git commit --allow-empty -m first`,
+    refused: `git does not work in ${cwd}; it says why: git -C ${quoted(cwd)} status`,
     below: `${cwd} is below the top folder of its repository; go there: cd "$(git rev-parse --show-toplevel)"`,
   };
   throw new VivError("INVALID", `a fleet works on a repository, and ${todo[git]}`);

@@ -11,8 +11,11 @@ export interface Found {
   setup: string | null;
   /** A variable that keeps programs from leaving files that git would commit. */
   env: string | null;
-  /** How the folder stands in git: `top` of a repository with commits, `empty`: without, `below` its top. */
-  git: "top" | "empty" | "below" | "none";
+  /**
+   * How the folder stands in git: `top` of a repository with commits, `empty`: without, `below` its
+   * top, `refused`: git does not work there.
+   */
+  git: "top" | "empty" | "below" | "none" | "refused";
   /** The schema's address for editors. */
   schema: string;
   /** Our program, if what is started here would not find it as `viv`; else null. */

@@ -24,3 +24,10 @@ test.each(["pit", "run"] as const)(
     expect(names.includes("food")).not.toBe(names.includes("pending"));
   },
 );
+
+test("says what a folder is instead, also to a command that makes nothing", async () => {
+  const path = join(newFolder(), "run");
+  await (await openRun(path, { create: true, durability: "fast" })).close();
+  await expect(openRun(path, { layout: "pit" })).rejects.toThrow("is a run, not a pit");
+  await expect(openRun(path, { layout: "pit", create: true })).rejects.toThrow("is a run already");
+});

@@ -102,7 +102,8 @@ function find(
   const offer = layoutAt(root, layouts) ?? wanted;
   if (options.layout !== undefined && options.layout !== offer.kind) {
     const sign = `it has a ${offer.signs[0]}/ folder`;
-    throw invalid(path, `${path} is a ${offer.kind} already (${sign}); choose another folder.`);
+    const is = options.create ? `is a ${offer.kind} already` : `is a ${offer.kind}, not a ${kind}`;
+    throw invalid(path, `${path} ${is} (${sign}); choose another folder.`);
   }
   const isNew = statIfThere(join(root, offer.signs[0])) === undefined;
   if (isNew && !options.create) {
