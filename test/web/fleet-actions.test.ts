@@ -78,15 +78,35 @@ describe.skipIf(!hasBrowser)("an action on the fleet", () => {
     await until("it goes on again", () => !paused());
   });
 
+  test("pauses one worker, which claims nothing until it is resumed", async () => {
+    const claimed = async (worker: string) => (await served.store.claim({ worker })).length;
+    const paused = () => existsSync(join(served.run, "claimed/cyd/.paused"));
+    await hands.toView("Fleet");
+    await hands.press("Pause cyd");
+    await hands.said("viv pause --worker cyd");
+    expect(paused()).toBe(true);
+    await served.store.enqueue({ id: "for.any", type: "fix" });
+    await served.store.enqueue({ id: "for.cyd", type: "fix" });
+    expect([await claimed("cyd"), await claimed("eve")]).toEqual([0, 1]);
+    await hands.press("Resume cyd");
+    await hands.said("viv resume --worker cyd");
+    expect([paused(), await claimed("cyd")]).toEqual([false, 1]);
+  });
+
   test("sets the slots of the gate", async () => {
     const max = () => readFileSync(state("gate/max"), "utf8").trim();
     await hands.toView("Fleet");
     await hands.press("One slot more");
     await hands.said("viv gate --max 3");
     expect(max()).toBe("3");
-    await hands.press("One slot fewer");
+    // At once, before the page has read what became of the last press.
+    await hands.press("One slot more");
+    await hands.press("One slot more");
+    await hands.said("viv gate --max 5");
+    await until("both count", () => max() === "5");
+    for (let n = 0; n < 3; n++) await hands.press("One slot fewer");
     await hands.said("viv gate --max 2");
-    expect(max()).toBe("2");
+    await until("it is as before", () => max() === "2");
   });
 
   test("runs, pauses and resumes a schedule", async () => {

@@ -1,3 +1,4 @@
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Fleet } from "../../live/data-shapes.ts";
 import { count } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
@@ -126,13 +127,31 @@ function aboutHolder({ workers, crew }: Fleet, name: string) {
   return { task: member ? "one tick" : "", engine, isSilent: false };
 }
 
-function MaxButtons({ max, holders }: { max: number | null; holders: number }) {
-  const set = (next: number | null) =>
-    void act(
-      "gate",
-      { max: next === null ? "none" : String(next) },
-      { said: "The gate has changed" },
-    );
+/**
+ * A press counts from what the last one asked for, also before that is answered; what is asked for
+ * meanwhile is sent after it, so that the last press wins.
+ */
+function MaxButtons({ max: known, holders }: { max: number | null; holders: number }) {
+  const [asked, setAsked] = useState<{ max: number | null } | null>(null);
+  const wanted = useRef<{ max: number | null } | null>(null);
+  useEffect(() => {
+    if (wanted.current === null) setAsked(null);
+  }, [known]);
+  const max = asked === null ? known : asked.max;
+  const set = async (next: number | null) => {
+    const isSending = wanted.current !== null;
+    wanted.current = { max: next };
+    setAsked(wanted.current);
+    if (isSending) return;
+    let answer: object | null = null;
+    for (let sent = null; sent !== wanted.current; ) {
+      sent = wanted.current;
+      const input = { max: sent.max === null ? "none" : String(sent.max) };
+      answer = await act("gate", input, { said: "The gate has changed" });
+    }
+    wanted.current = null;
+    if (answer === null) setAsked(null);
+  };
   const shown = max === null ? "no limit" : String(max);
   return (
     <div class="seg" role="group" aria-label="Slots of the gate">
@@ -141,11 +160,11 @@ function MaxButtons({ max, holders }: { max: number | null; holders: number }) {
         aria-label="One slot fewer"
         title={max === null ? undefined : `viv gate --max ${max - 1}`}
         disabled={max !== null && max <= 1}
-        onClick={() => set(max === null ? Math.max(1, holders) : max - 1)}
+        onClick={() => void set(max === null ? Math.max(1, holders) : max - 1)}
       >
         −
       </button>
-      <button type="button" aria-pressed title="viv gate --max none" onClick={() => set(null)}>
+      <button type="button" aria-pressed title="viv gate --max none" onClick={() => void set(null)}>
         {shown}
       </button>
       <button
@@ -153,7 +172,7 @@ function MaxButtons({ max, holders }: { max: number | null; holders: number }) {
         aria-label="One slot more"
         title={max === null ? undefined : `viv gate --max ${max + 1}`}
         disabled={max === null}
-        onClick={() => set((max ?? 0) + 1)}
+        onClick={() => void set((max ?? 0) + 1)}
       >
         +
       </button>
