@@ -74,7 +74,7 @@ describe.skipIf(!hasBrowser)("an action on the fleet", () => {
     await hands.press("Pause claims");
     await until("it is paused again", paused);
     await hands.toView("Overview");
-    await hands.press(/^Resume: /);
+    await hands.press(/^Resume: by /);
     await until("it goes on again", () => !paused());
   });
 
