@@ -26,6 +26,19 @@ function farm() {
   return { folder, run, say, start, work };
 }
 
+/** `rm -rf`, again while a worker puts files below folders that are being emptied. */
+const remove = (run: string) =>
+  until("it is removed", () => {
+    try {
+      rmSync(run, { recursive: true });
+      return true;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code !== "ENOTEMPTY" && code !== "ENOENT") throw error;
+      return code === "ENOENT";
+    }
+  });
+
 const isAlive = (pid: number) => {
   try {
     return !/\) [ZX] /.test(readFileSync(`/proc/${pid}/stat`, "utf8"));
@@ -45,7 +58,7 @@ describe.each([
     for (const one of workers) await one.says('"started"');
     expect(say("enqueue", "--run", "run", "--type", "x", "--id", "t.1").status).toBe(0);
     await until("it has begun", () => existsSync(join(folder, "begun")));
-    rmSync(run, { recursive: true, maxRetries: 20 });
+    await remove(run);
     for (const one of workers) {
       const { status, stderr } = await one.end();
       expect({ status, stderr }).toMatchObject({
@@ -65,10 +78,13 @@ it("a .viv/ that a worker wrote while the run was being removed goes with the wo
   expect(say("init", "run").status).toBe(0);
   const worker = work("w1");
   await worker.says('"started"');
-  // As rm -rf leaves it when a worker has put a file below a folder that it has just emptied.
-  rmSync(run, { recursive: true, maxRetries: 20 });
+  // As rm -rf leaves it when a worker has put a file below a folder that it has just emptied. The
+  // worker is stopped meanwhile, or it could have ended before the file is there.
+  worker.child.kill("SIGSTOP");
+  await remove(run);
   mkdirSync(join(run, ".viv/lanes"), { recursive: true });
   writeFileSync(join(run, ".viv/lanes/normal.log"), "");
+  worker.child.kill("SIGCONT");
   expect((await worker.end()).status).toBe(3);
   expect(existsSync(run)).toBe(false);
 });
@@ -81,7 +97,7 @@ it("viv up starts no worker again for a run that is gone", async () => {
   );
   const up = start("up", "--no-server", "--json");
   await up.says('"ready"');
-  rmSync(run, { recursive: true, maxRetries: 20 });
+  await remove(run);
   expect(await up.end()).toMatchObject({ status: 3 });
   expect(existsSync(run)).toBe(false);
 });
