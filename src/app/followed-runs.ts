@@ -7,10 +7,13 @@ import type { Provide } from "./invoke.ts";
 
 /**
  * A heap of 100,000 tasks would grow to twice its size before it is cleaned, and stay so. Not from the
- * start: a small one is cleaned often then, and the first page waits for it.
+ * start: a small one is cleaned often then, and the first page waits for it. While it fills, 10 percent
+ * would more than double the time of the reading.
  */
-function growHeapSlowly(): void {
-  setFlagsFromString("--heap-growing-percent=30");
+const GROWS_BY = { listed: 30, complete: 10 };
+
+function growHeapSlowly(percent: number): void {
+  setFlagsFromString(`--heap-growing-percent=${percent}`);
 }
 
 /**
@@ -59,7 +62,10 @@ export function followedRuns(provide: Provide) {
     const index = new RunIndex(store);
     indexes.set(followed, index);
     index.start(() => drop(followed, index));
-    index.listed().then(growHeapSlowly, () => {}); // whoever needs the index has the error
+    index.listed().then(
+      () => growHeapSlowly(GROWS_BY.listed),
+      () => {}, // whoever needs the index has the error
+    );
     return index;
   };
 
@@ -72,7 +78,10 @@ export function followedRuns(provide: Provide) {
   const readIndex = (store: Store): RunIndex => {
     const index = indexIn(store, sources.get(store) ?? store);
     if (index.isBegun) return index;
-    index.complete().catch(() => drop(store, index));
+    index.complete().then(
+      () => growHeapSlowly(GROWS_BY.complete),
+      () => drop(store, index),
+    );
     return index;
   };
 

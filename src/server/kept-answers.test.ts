@@ -34,13 +34,35 @@ describe("answers that read the whole run", () => {
   it("are shared by requests at the same time, and made anew after a failure", async () => {
     const kept = new KeptAnswers(() => 0);
     let fail = (_: Error) => {};
-    const make = () => new Promise<string>((_, reject) => (fail = reject));
-    const both = [kept.of("a", make), kept.of("a", () => Promise.reject(new Error("not asked")))];
+    const torn = new Promise<string>((_, reject) => (fail = reject));
+    const both = [
+      kept.of("a", () => torn),
+      kept.of("a", () => Promise.reject(new Error("not asked"))),
+    ];
     const failed = Promise.allSettled(both);
     fail(new Error("torn"));
     expect((await failed).map((one) => one.status)).toEqual(["rejected", "rejected"]);
     await expect(both[1]).rejects.toThrow("torn");
     expect(await kept.of("a", async () => "now")).toEqual({ text: "now", againIn: null });
+  });
+
+  it("are made one after the other, also behind one that fails", async () => {
+    const kept = new KeptAnswers(() => 0);
+    const order: string[] = [];
+    const make =
+      (name: string, isBad = false) =>
+      async () => {
+        order.push(`${name} begins`);
+        await new Promise(setImmediate);
+        order.push(`${name} ends`);
+        if (isBad) throw new Error(name);
+        return name;
+      };
+    const all = ["a", "b", "c"].map((name) => kept.of(name, make(name, name === "b")));
+    const ends = await Promise.allSettled(all);
+    expect(ends.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled"]);
+    const inOrder = ["a", "b", "c"].flatMap((name) => [`${name} begins`, `${name} ends`]);
+    expect(order).toEqual(inOrder);
   });
 
   it("are not given after a change, also when it came while one was made", async () => {
@@ -50,7 +72,8 @@ describe("answers that read the whole run", () => {
     expect(await ask(400)).toEqual({ text: "answer 2", againIn: null });
     kept.forget();
     let end = (_: string) => {};
-    const before = kept.of("b", () => new Promise<string>((resolve) => (end = resolve)));
+    const old = new Promise<string>((resolve) => (end = resolve));
+    const before = kept.of("b", () => old);
     kept.forget();
     end("of before");
     await before;

@@ -20,11 +20,14 @@ export interface Answer {
 /**
  * Answers that read the whole run, which is seconds of work for a large one: many requests at once share
  * one, and the next is made when the last has paid for itself. What is shown meanwhile says when to ask again.
+ * They are made one after the other: side by side they would take as long, and the memory of all of them.
  */
 export class KeptAnswers {
   readonly #now: () => number;
   readonly #kept = new Map<string, Kept>();
   readonly #making = new Map<string, Promise<string>>();
+  /** Ends with the last that was begun. */
+  #turn: Promise<unknown> = Promise.resolve();
 
   constructor(now: () => number = () => performance.now()) {
     this.#now = now;
@@ -45,8 +48,13 @@ export class KeptAnswers {
   }
 
   #make(key: string, make: () => Promise<string>): Promise<string> {
-    const begin = this.#now();
-    const making = make().then(
+    let begin = 0;
+    const made = this.#turn.then(() => {
+      begin = this.#now();
+      return make();
+    });
+    this.#turn = made.catch(() => {}); // the one who asked has the error
+    const making = made.then(
       (text) => {
         if (this.#making.get(key) !== making) return text; // something was changed meanwhile
         this.#making.delete(key);

@@ -83,11 +83,11 @@ export class LedgerTotals {
 
   /** Of all attempts. */
   total(): Spending {
-    return this.#withLatest().get("run")?.get(null) ?? noSpending();
+    return this.#withLatest("run").get(null) ?? noSpending();
   }
 
   rows(by: Dimension): ReadonlyMap<Key, Spending> {
-    return this.#withLatest().get(by) ?? new Map();
+    return this.#withLatest(by);
   }
 
   /** The spending without this attempt: of its task, in the run, and on a day. */
@@ -216,14 +216,15 @@ export class LedgerTotals {
     yield* this.#open.values();
   }
 
-  #withLatest(): Sums {
-    const all: Sums = new Map();
-    for (const [by, rows] of this.#sums) {
-      all.set(by, new Map([...rows].map(([key, sum]) => [key, { ...sum }])));
-    }
-    for (const attempt of this.#latest()) addAttempt(all, attempt);
-    for (const one of this.#landed) addLanding(all, one);
-    return all;
+  /** Of one dimension: there may be a row for each task. */
+  #withLatest(by: Dimension | "run"): Rows {
+    const rows: Rows = new Map();
+    for (const [key, sum] of this.#sums.get(by) ?? []) rows.set(key, { ...sum });
+    if (!this.#sums.has(by)) return rows;
+    const one: Sums = new Map([[by, rows]]);
+    for (const attempt of this.#latest()) addAttempt(one, attempt);
+    for (const landing of this.#landed) addLanding(one, landing);
+    return rows;
   }
 }
 

@@ -6,9 +6,12 @@ import { type LastMove, TaskFacts } from "./ledger-digest.ts";
 
 const AT = "2026-11-16T01:00:00.000Z";
 
-function failed(id: string, last: Partial<LastMove> | null, fingerprint?: string): FailedTask {
-  const move = last && { event: "ended", at: AT, to: "failed" as const, proven: false, ...last };
-  const facts = Object.assign(new TaskFacts(), { last: move, fingerprint, attempts: 1 });
+type Last = Partial<LastMove> & { at?: string };
+
+function failed(id: string, last: Last | null, fingerprint?: string): FailedTask {
+  const move = last && { event: "ended", to: "failed" as const, proven: false, ...last };
+  const more = { last: move, lastAt: last?.at ?? AT, fingerprint, attempts: 1 };
+  const facts = Object.assign(new TaskFacts(), more);
   return { id, since: AT, facts };
 }
 

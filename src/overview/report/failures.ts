@@ -39,7 +39,7 @@ export function groupFailures(failed: Iterable<FailedTask>): FailureGroup[] {
 
 /** By the ledger, if that is where it saw the task last. */
 export function timeOf({ facts, since }: FailedTask): string {
-  return facts?.last?.to === "failed" ? facts.last.at : since;
+  return facts?.last?.to === "failed" ? facts.lastAt : since;
 }
 
 function described({ facts }: FailedTask) {

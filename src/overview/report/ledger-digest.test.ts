@@ -29,7 +29,8 @@ describe("a digest of the ledger", () => {
     );
     const facts = digest.tasks.get("t");
     expect(facts).toMatchObject({ attempts: 2, workMs: 15 * 60_000, fingerprint: "exit 1" });
-    expect(facts?.last).toMatchObject({ to: "done", attempt: 2, at: at("02:05:00") });
+    expect(facts?.last).toMatchObject({ to: "done", attempt: 2 });
+    expect(facts?.lastAt).toBe(at("02:05:00"));
     expect(Object.fromEntries(digest.outcomes)).toEqual({ failed: 1, done: 1 });
   });
 

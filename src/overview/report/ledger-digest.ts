@@ -6,8 +6,6 @@ import { BusyTimes } from "./busy-times.ts";
 /** The last line that moved a task, and what it says. Equal ones of several tasks are one object. */
 export interface LastMove {
   readonly event: string;
-  /** "" before the period. */
-  readonly at: string;
   readonly to: TaskState;
   readonly attempt?: number;
   readonly outcome?: string;
@@ -30,6 +28,8 @@ export interface Landed {
 export class TaskFacts {
   type: string | undefined = undefined;
   last: LastMove | null = null;
+  /** When that was; "" before the period. */
+  lastAt = "";
   /** Of the attempt that `last` ended. */
   token: string | undefined = undefined;
   /** Of its last failure, for a later line without one. */
@@ -75,7 +75,7 @@ export class LedgerDigest {
   readonly #since: string;
   readonly #now: number;
   readonly #open = new Map<string, OpenClaim>();
-  /** One object for equal texts, and for equal moves before the period. */
+  /** One object for equal texts, and for equal moves. */
   readonly #texts = new Map<string, string>();
   readonly #moves = new Map<string, LastMove>();
   readonly #alone = new Map<string, readonly string[]>();
@@ -187,9 +187,9 @@ export class LedgerDigest {
     const of = typeof attempt === "number" ? attempt : facts.last?.attempt;
     facts.fingerprint = this.#text(line.fingerprint) ?? facts.fingerprint;
     facts.token = textIn(line.token) ?? undefined;
-    const isInPeriod = this.#isInPeriod(line);
-    const move = {
-      ...{ event, at: isInPeriod ? line.at : "", to: to as TaskState, attempt: of },
+    facts.lastAt = this.#isInPeriod(line) ? line.at : "";
+    facts.last = this.#oneOf({
+      ...{ event, to: to as TaskState, attempt: of },
       outcome: this.#text(line.outcome),
       note: this.#text(line.note),
       by: this.#text(line.by),
@@ -197,8 +197,7 @@ export class LedgerDigest {
         event === "approved"
           ? facts.last?.proven === true && !line.unproven
           : line.proof === "passed",
-    };
-    facts.last = isInPeriod ? move : this.#oneOf(move);
+    });
   }
 
   /** Most tasks have one worker: each a list that they share. */

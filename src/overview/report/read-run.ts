@@ -97,9 +97,9 @@ export async function readDone(store: Store, digest: LedgerDigest, since: string
   for await (const { id, since: at } of store.list({ states: ["done"], unopened: true })) {
     await slices.rest();
     if (recorded.has(id)) withWorkspace.push(id);
-    const last = digest.tasks.get(id)?.last;
-    const move = last?.to === "done" ? last : null;
-    if ((move?.at ?? at) < since) continue;
+    const facts = digest.tasks.get(id);
+    const move = facts?.last?.to === "done" ? facts.last : null;
+    if ((move === null ? at : (facts?.lastAt ?? "")) < since) continue;
     result.count++;
     if (move === null) result.by_hand++;
     if (move?.proven) result.proven++;
