@@ -1,32 +1,25 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, it } from "vitest";
 import { Running, viv } from "../cli/support.ts";
 import { until } from "../support/deadline.ts";
+import { fakedClock, hasFakedClock } from "../support/faked-clock.ts";
 import { newFolder } from "../support/folders.ts";
 import { Events, type Served } from "./support.ts";
 
-/**
- * `/events` over a real midnight: the processes' clock is libfaketime's, which shows what a file says.
- * Time that only passes (timers, leases) is the machine's.
- */
-const LIBRARY = readdirSync("/usr/lib")
-  .map((name) => `/usr/lib/${name}/faketime/libfaketimeMT.so.1`)
-  .find((path) => existsSync(path));
+/** `/events` over a real midnight. */
 
 const BEFORE = "2026-03-01";
 const AFTER = "2026-03-02";
 
-it.skipIf(LIBRARY === undefined)(
+it.skipIf(!hasFakedClock)(
   "each line comes once, through a stream that is open while the day changes and is sealed, and to one that resumes across it",
   async () => {
     const folder = newFolder("viv-midnight-");
-    const clock = join(folder, "clock");
-    const set = (time: string) => writeFileSync(clock, `${time}\n`);
+    const clock = fakedClock(folder);
+    const { set } = clock;
     const env = {
-      ...{ VIV_STATE: join(folder, "state"), VIV_RUN: join(folder, "run"), TZ: "UTC" },
-      ...{ LD_PRELOAD: LIBRARY ?? "", FAKETIME_TIMESTAMP_FILE: clock, FAKETIME_NO_CACHE: "1" },
-      ...{ FAKETIME_DONT_FAKE_MONOTONIC: "1", NO_FAKE_STAT: "1" },
+      ...{ VIV_STATE: join(folder, "state"), VIV_RUN: join(folder, "run"), ...clock.env },
     };
     const around = { cwd: folder, env };
     set(`${BEFORE} 23:59:50`);
