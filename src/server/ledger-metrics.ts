@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
-import { isRecord } from "../base/json.ts";
 import type { Entry } from "../ledger/line.ts";
+import { AttemptBills, wordOf } from "./attempt-bills.ts";
 
 /** A claim or a task that is not heard of again is forgotten at last. */
 const MOST_OPEN = 200_000;
@@ -15,8 +15,7 @@ export class LedgerMetrics {
   readonly #events: Counter;
   readonly #running: Histogram;
   readonly #waited: Histogram;
-  readonly #usd: Counter;
-  readonly #tokens: Counter;
+  readonly #bills: AttemptBills;
   readonly #ticks: Counter;
   readonly #dances: Counter;
   readonly #landings: Gauge;
@@ -35,9 +34,22 @@ export class LedgerMetrics {
     this.#events = counter("viv_events_total", "Lines of the ledgers", ["room", "event"]);
     this.#running = histogram("viv_attempt_seconds", "Time from a claim to the end of its attempt");
     this.#waited = histogram("viv_wait_seconds", "Time that a task was pending before its claim");
-    this.#usd = counter("viv_usd_total", "Dollars of model runs", ["engine", "model"]);
+    const usd = counter("viv_usd_total", "Dollars of model runs", ["engine", "model"]);
     const kinds = ["engine", "model", "kind"];
-    this.#tokens = counter("viv_tokens_total", "Tokens of model runs", kinds);
+    const tokens = counter("viv_tokens_total", "Tokens of model runs", kinds);
+    const bills = new AttemptBills((engine, model, kind, amount) => {
+      if (kind === "usd") usd.inc({ engine, model }, amount);
+      else tokens.inc({ engine, model, kind }, amount);
+    });
+    this.#bills = bills;
+    new Gauge({
+      name: "viv_usd_running",
+      help: "Dollars of attempts that run, which are in viv_usd_total when they have ended",
+      registers,
+      collect() {
+        this.set(bills.running);
+      },
+    });
     this.#ticks = counter("viv_crew_ticks_total", "Ticks of crew members, by outcome", ["outcome"]);
     this.#dances = counter("viv_dances_total", "The warden's dances, by verdict", ["verdict"]);
     const help = "Tasks by the last thing that happened to their landing";
@@ -58,7 +70,7 @@ export class LedgerMetrics {
     const { event, task, to } = line;
     const at = Date.parse(line.at);
     const claim = `${task} ${textOf(line.token) ?? ""}`; // claims of one moment share a token
-    if (event === "usage") this.#money(line);
+    this.#bills.add(claim, line);
     if (task === undefined || Number.isNaN(at)) return;
     if (event === "claimed") {
       observe(this.#waited, this.#waits, task, at);
@@ -80,21 +92,8 @@ export class LedgerMetrics {
     this.#landings.inc({ state });
     remember(this.#landingOf, task, state);
   }
-
-  #money({ engine, models }: Entry): void {
-    for (const one of Array.isArray(models) ? models.filter(isRecord) : []) {
-      const labels = { engine: wordOf(engine), model: wordOf(one.model) };
-      const usd = amountOf(one.usd);
-      if (usd > 0) this.#usd.inc(labels, usd);
-      for (const kind of TOKENS) {
-        const amount = amountOf(one[kind]);
-        if (amount > 0) this.#tokens.inc({ ...labels, kind }, amount);
-      }
-    }
-  }
 }
 
-const TOKENS = ["input", "output", "cache_read", "cache_write"];
 const VERDICTS: ReadonlySet<string> = new Set(["pardoned", "executed", "already_dead", "failed"]);
 const LANDINGS: Readonly<Record<string, string>> = {
   ...{ landed: "landed", conflict: "conflict", merge_red: "merge_red", needs_you: "needs_you" },
@@ -116,13 +115,4 @@ function remember<T>(open: Map<string, T>, key: string, value: T): void {
 
 function textOf(value: unknown): string | undefined {
   return typeof value === "string" ? value : undefined;
-}
-
-/** A label of others, short. */
-function wordOf(value: unknown): string {
-  return typeof value === "string" && value !== "" ? value.slice(0, 80) : "unknown";
-}
-
-function amountOf(value: unknown): number {
-  return typeof value === "number" && Number.isFinite(value) ? value : 0;
 }

@@ -5,7 +5,7 @@ import { CATALOG } from "../../src/app/catalog.ts";
 import { NOT_OVER_HTTP } from "../../src/app/http-operations.ts";
 import { VivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
-import { rawAsk, type Served, serveRun } from "./support.ts";
+import { rawAsk, type Served, serveAt, serveRun } from "./support.ts";
 
 const errorIn = async (response: Response) => ({
   status: response.status,
@@ -358,6 +358,56 @@ it("counts for Prometheus what the ledger and the run say, and goes on from ther
   await store.close();
   expect(await scrape()).toContain('viv_attempts_total{outcome="failed"} 1');
   expect(await scrape()).toContain('viv_attempts_total{outcome="done"} 2');
+});
+
+it("/metrics has the dollars of viv costs: while attempts run, after a crash, and after a restart", async () => {
+  const served = await serveRun();
+  const store = await openRun(served.run);
+  for (const id of ["a", "b", "c", "d", "e"]) await store.enqueue({ type: "t", id });
+  const claims = await store.claim({ worker: "w", max: 5 });
+  const spend = async (i: number, event: "step" | "usage", more: Record<string, unknown>) => {
+    const { id: task, token } = claims[i] as (typeof claims)[number];
+    await store.append({ event, task, token, worker: "w", ...more });
+  };
+  const step = (model: string, usd: number) => ({ model, usd, tokens: { input: 10, output: 1 } });
+  const usage = (...models: [string, number][]) => ({
+    engine: "claude",
+    models: models.map(([model, usd]) => ({ model, usd, input: 20, output: 2 })),
+  });
+  const bothOn = async (one: Served) => {
+    const scraped = await (await one.ask("/metrics")).text();
+    const sum = (name: string) =>
+      [...scraped.matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\S+)$`, "gm"))].reduce(
+        (all, [, value]) => all + Number(value),
+        0,
+      );
+    const { total } = await one.json<{ total: { usd: number } }>("/api/costs");
+    expect(sum("viv_usd_total") + sum("viv_usd_running")).toBeCloseTo(total.usd, 6);
+    return { total: total.usd, ended: sum("viv_usd_total") };
+  };
+  // a: by its steps, then by a usage line of more; b: a usage line of less than its steps.
+  await spend(0, "step", step("m", 0.1));
+  await spend(1, "step", step("m", 0.3));
+  await spend(1, "step", step("n", 0.2));
+  expect(await bothOn(served)).toMatchObject({ ended: 0 });
+  await spend(0, "usage", usage(["m", 0.25]));
+  await spend(1, "usage", usage(["m", 0.3]));
+  // c: two usage lines, of which the larger counts; d: never ends in order.
+  await spend(2, "usage", usage(["m", 0.1], ["n", 0.1]));
+  await spend(2, "usage", usage(["m", 0.4], ["n", 0.1]));
+  await spend(3, "step", step("n", 0.07));
+  // e: one of its runs said nothing.
+  await spend(4, "step", step("m", 0.05));
+  await spend(4, "usage", { ...usage(["n", 0.5]), unreadable: true });
+  await bothOn(served);
+  for (const i of [0, 1, 2, 4]) await store.complete(claims[i] as (typeof claims)[number]);
+  expect((await bothOn(served)).total).toBeCloseTo(0.25 + 0.5 + 0.5 + 0.07 + 0.55, 6);
+  await store.release({ id: "d", worker: "w", token: claims[3]?.token });
+  await store.close();
+  const before = await bothOn(served);
+  expect(before.ended).toBeCloseTo(before.total, 6);
+  await served.server.stop();
+  expect(await bothOn(await serveAt(served.folder))).toEqual(before);
 });
 
 /** The references of the document that name nothing in it. */
