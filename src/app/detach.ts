@@ -60,8 +60,18 @@ export async function* detachAgents(
     return last.agents.some(isStarting) ? "starting" : "ready";
   });
   const at = new Date(context.now()).toISOString();
-  yield { kind: "detached", at, pid, address: null, log: files.logPath };
+  const parked = parkedIn(
+    (files.service()?.agents ?? []).flatMap((name) => files.agent(name) ?? []),
+  );
+  yield { kind: "detached", at, pid, address: null, log: files.logPath, parked };
   return {};
+}
+
+/** It runs, but not all of it: the person who goes away now must hear of that. */
+export function parkedIn(parts: readonly { name: string; state: string; note: string }[]) {
+  return parts
+    .filter(({ state }) => state === "parked")
+    .map(({ name, note }) => ({ part: name, note }));
 }
 
 /** With its own error, which it wrote as the last line. */

@@ -15,7 +15,7 @@ import {
 } from "../operation/operation.ts";
 import { runSection } from "../queue/config-run.ts";
 import type { Store } from "../queue/store.ts";
-import { startDetached } from "./detach.ts";
+import { parkedIn, startDetached } from "./detach.ts";
 import { fleetHost } from "./fleet-host.ts";
 import { noteRun } from "./note-run.ts";
 import { openRun } from "./open-run.ts";
@@ -94,6 +94,7 @@ export async function* detachFleet(
     return state.state === "starting" ? "starting" : "ready";
   });
   const at = new Date(context.now()).toISOString();
-  yield { kind: "detached", at, pid, address: port.addressIn(run), log: files.logPath };
+  const parked = parkedIn(files.read()?.parts ?? []);
+  yield { kind: "detached", at, pid, address: port.addressIn(run), log: files.logPath, parked };
   return {};
 }

@@ -128,7 +128,11 @@ function sentence(event: FleetEvent, { color }: Term): string | null {
     case "detached": {
       const at = event.address === null ? "" : `, ${color.cyan(event.address)}`;
       const hint = `see: viv ps; stop it: viv down; log: ${plain(event.log)}`;
-      return `${color.green("runs in the background")}, pid ${event.pid}${at}\n${color.dim(hint)}`;
+      return [
+        `${color.green("runs in the background")}, pid ${event.pid}${at}`,
+        ...event.parked.map(({ part, note }) => color.yellow(plain(`${part} is parked: ${note}`))),
+        color.dim(hint),
+      ].join("\n");
     }
     case "said":
       return null;

@@ -59,7 +59,14 @@ export type FleetEvent =
   | { kind: "draining"; working: string[] }
   | { kind: "down" }
   /** The answer of `viv up --detach`. */
-  | { kind: "detached"; pid: number; address: string | null; log: string };
+  | {
+      kind: "detached";
+      pid: number;
+      address: string | null;
+      log: string;
+      /** Those that could not start. */
+      parked: { part: string; note: string }[];
+    };
 
 /** What `viv ps`, `viv down` and `viv up --detach` need of the machine. */
 export interface FleetPort {

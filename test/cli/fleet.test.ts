@@ -347,6 +347,15 @@ describe("in the background", () => {
     expect(here.say("down").status).toBe(0);
   });
 
+  it("names the parts that are parked, also in the background", () => {
+    const here = farm(toml().replace("./handle.sh", "./gone.sh"));
+    const { status, stdout } = here.say("up", "--detach", "--no-server");
+    expect({ status, stdout }).toMatchObject({
+      ...{ status: 0, stdout: expect.stringMatching(/ worker-1 is parked: .*gone\.sh/) },
+    });
+    expect(here.say("down").status).toBe(0);
+  });
+
   it("says why it could not start", () => {
     const here = farm('run = "run"\n[[schedule]]\nname = "a b"\n');
     const { status, stderr } = here.say("up", "--detach");
