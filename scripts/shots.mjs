@@ -18,6 +18,7 @@ const SHOTS = {
 ensureInstalled();
 ensureBuilt();
 tryDebianPackages([{ command: "chromium", package: "chromium" }]);
+// The pictures of this repository are set in Liberation Sans (Debian: fonts-liberation).
 const program = [process.env.VIV_CHROMIUM, "/usr/bin/chromium"].find(
   (one) => one && existsSync(one),
 );
