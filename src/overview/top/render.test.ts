@@ -111,7 +111,7 @@ describe("on any terminal", () => {
 it("draws only lines that differ, in one write", () => {
   expect(changes(["a", "b"], ["a", "b"])).toBe("");
   expect(changes(["a", "b", "c"], ["a", "x"])).toBe(
-    "\u001b[?2026h\u001b[2;1Hx\u001b[K\u001b[3;1H\u001b[K\u001b[?2026l",
+    "\u001b[?2026h\u001b[2;1H\u001b[Kx\u001b[3;1H\u001b[K\u001b[?2026l",
   );
 });
 
