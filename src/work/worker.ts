@@ -230,7 +230,10 @@ export class Worker {
       if (problem) this.#emitError(new VivError("UNSUPPORTED", problem));
       while (!this.#isStopping && !this.#isFulfilled) {
         const claims = await this.#claim();
-        for (const claim of claims) this.#begin(claim);
+        for (const claim of claims) {
+          await this.#earlierEnd(claim);
+          this.#begin(claim);
+        }
         if (claims.length === 0 && (await this.#isDrained())) break;
         if (claims.length === 0 || this.#free === 0) await this.#sleep();
       }
@@ -359,6 +362,12 @@ export class Worker {
       types: types ?? undefined,
       exceptTypes: closed && closed.types.length > 0 ? closed.types : undefined,
     };
+  }
+
+  /** The end of its attempt before, here too, is recorded; it is told before the next begins. */
+  async #earlierEnd({ task }: Claim): Promise<void> {
+    const isSame = ({ claim }: { claim: Claim }) => claim.task.task_id === task.task_id;
+    while ([...this.#running.values()].some(isSame)) await this.#someEnd();
   }
 
   #begin(claim: Claim): void {

@@ -18,7 +18,7 @@ export function header(model: Model, now: number, hasColor: boolean): Line[] {
   const { snapshot, size } = model;
   const height = headerHeight(model);
   if (snapshot === null || height === 0) return [];
-  const paused = snapshot.paused ? [[span(pauseLine(snapshot.paused, now), "yellow")]] : [];
+  const paused = snapshot.paused ? [[span(` ${pauseLine(snapshot.paused, now)}`, "yellow")]] : [];
   const counts = countsLine(snapshot, size.columns);
   if (height === 1) return [counts];
   const rest = [counts, ...paused];

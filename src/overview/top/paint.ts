@@ -38,6 +38,47 @@ export function fitted(line: Line, width: number, fill: readonly Style[] = []): 
   return left > 0 ? [...spans, { text: " ".repeat(left), styles: fill }] : spans;
 }
 
+/** The last span goes on in further lines, below its beginning: what is read must not be cut. */
+export function wrapped(line: Line, width: number): Line[] {
+  const last = line.at(-1);
+  if (last === undefined) return [line];
+  const [, indent = "", text = ""] = /^( *)(.*)$/s.exec(last.text) ?? [];
+  const before = line.slice(0, -1).reduce((sum, one) => sum + widthOf(one.text), 0);
+  const room = width - before - indent.length;
+  if (room < NARROWEST || widthOf(text) <= room) return [line];
+  const margin = " ".repeat(before + indent.length);
+  return wrapText(text, room).map((piece, i): Line => {
+    const styled = { ...last, text: (i === 0 ? indent : margin) + piece };
+    return i === 0 ? [...line.slice(0, -1), styled] : [styled];
+  });
+}
+
+const NARROWEST = 10;
+
+/** At spaces; a word that is too long goes on in the next line. */
+function wrapText(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (widthOf(rest) > width) {
+    const most = cut(rest, width);
+    const at = most.lastIndexOf(" ");
+    const end = at > 0 ? at : most.length;
+    lines.push(rest.slice(0, end));
+    rest = rest.slice(end).replace(/^ /, "");
+  }
+  return [...lines, rest];
+}
+
+/** As much of its begin as fits; at least one character. */
+function cut(text: string, width: number): string {
+  let end = 0;
+  for (const one of text) {
+    if (end > 0 && widthOf(text.slice(0, end + one.length)) > width) break;
+    end += one.length;
+  }
+  return text.slice(0, end);
+}
+
 export interface Look {
   color: Term["color"];
   isUtf8: boolean;

@@ -62,6 +62,8 @@ export class TopReader {
 
   async read(wish: Wish): Promise<Snapshot> {
     if (wish.tab !== this.#wish.tab) this.#isOther.expire();
+    // The run's ledger says nothing of a crew, and of a part only that it came or went.
+    if (wish.tab === "crew" || wish.tab === "parts") this.#isOther.mayChange();
     this.#wish = wish;
     const { store, now, here } = this.#context;
     if (!wish.isFirst) await this.#today.look(now());

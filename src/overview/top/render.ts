@@ -1,8 +1,9 @@
 import { formatCount } from "../../base/amount.ts";
 import { counted } from "../../base/text.ts";
+import { clip } from "../../operation/term.ts";
 import { header } from "./header.ts";
 import { bodyHeight, type Model, question, selected, TABS, tasksOf } from "./model.ts";
-import { fitted, type Line, type Span, span } from "./paint.ts";
+import { fitted, type Line, type Span, span, wrapped } from "./paint.ts";
 import { tableLines } from "./table.ts";
 
 /** The whole screen, line by line. Pure. */
@@ -60,29 +61,31 @@ function tabLine(model: Model): Line {
 }
 
 /** In the order in which they are kept on a narrow terminal, and that in which they are shown. */
-const KEYS: readonly (readonly [key: string, name: string, place: number])[] = [
+const KEYS: readonly (readonly [key: string, name: string, place: number, of?: "tasks"])[] = [
   ...([
     ["F10", "Quit", 10],
     ["F1", "Help", 0],
-    ["F9", "Cancel", 5],
-    ["F4", "Filter", 2],
+    ["F9", "Cancel", 5, "tasks"],
+    ["F4", "Filter", 2, "tasks"],
     ["F3", "Search", 1],
   ] as const),
   ...([
     ["Tab", "Next", 9],
-    ["F6", "Sort", 4],
-    ["F5", "Tree", 3],
+    ["F6", "Sort", 4, "tasks"],
+    ["F5", "Tree", 3, "tasks"],
   ] as const),
   ...([
-    ["r", "Retry", 6],
-    ["a", "Approve", 7],
+    ["r", "Retry", 6, "tasks"],
+    ["a", "Approve", 7, "tasks"],
     ["p", "Pause", 8],
   ] as const),
 ];
 
-function keyLine(width: number): Line {
-  let left = width;
-  const kept = KEYS.filter(([key, name]) => {
+/** Only keys that do something on this tab. */
+function keyLine({ size, tab }: Model): Line {
+  let left = size.columns;
+  const kept = KEYS.filter(([key, name, , of = tab]) => {
+    if (of !== tab) return false;
     left -= key.length + name.length + 1;
     return left >= 0;
   });
@@ -93,18 +96,28 @@ function keyLine(width: number): Line {
 
 function footer(model: Model): Line {
   const { confirm, prompt, notice, overlay } = model;
-  if (confirm !== null) return [span(` ${question(confirm)} `, "bold", "yellow"), span("y/n")];
+  if (confirm !== null) return asking(question(confirm), model.size.columns);
   if (prompt !== null) {
     const name = prompt.kind === "filter" ? "Filter" : "Search";
     return [span(` ${name}: `, "bold"), span(prompt.text), span("_"), span("  Enter  Esc", "dim")];
   }
   if (notice !== null) return [span(` ${notice.text}`, notice.isError ? "red" : "green")];
   if (overlay !== null) return [span(" q Back   ↑ ↓ Scroll", "dim")];
-  return keyLine(model.size.columns);
+  return keyLine(model);
+}
+
+/** What answers it is seen however narrow the terminal is. */
+function asking(text: string, width: number): Line {
+  const answer = " y/n";
+  return [
+    span(` ${clip(text, Math.max(1, width - 1 - answer.length))}`, "bold", "yellow"),
+    span(answer),
+  ];
 }
 
 function overlayLines(model: Model): Line[] {
-  const all = model.overlay === "help" ? HELP : detailLines(model);
+  const lines = model.overlay === "help" ? HELP : detailLines(model);
+  const all = lines.flatMap((line) => wrapped(line, model.size.columns));
   const most = Math.max(0, all.length - (model.size.rows - 1));
   return all.slice(Math.min(model.scroll, most));
 }

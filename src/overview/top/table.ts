@@ -130,7 +130,7 @@ function crewTable({ crew }: Snapshot, now: number): Table<NonNullable<Snapshot[
         name: "STATE",
         rank: 1,
         text: ({ state }) => state,
-        styles: ({ state }) => (state === "running" ? ["blue"] : []),
+        styles: ({ state }) => CREW_STYLES[state] ?? [],
       },
       { name: "NEXT", rank: 2, isRight: true, text: ({ next_tick }) => until(next_tick) },
       { name: "STREAK", rank: 4, isRight: true, text: ({ streak }) => String(streak) },
@@ -139,6 +139,11 @@ function crewTable({ crew }: Snapshot, now: number): Table<NonNullable<Snapshot[
     ],
   };
 }
+
+const CREW_STYLES: Readonly<Record<string, Style[]>> = {
+  ...{ running: ["blue"], checking: ["blue"], parked: ["red"] },
+  ...{ paused: ["yellow"], held: ["yellow"], backing_off: ["yellow"] },
+};
 
 function partTable(
   { parts }: Snapshot,
@@ -208,7 +213,7 @@ function fitting<R>(columns: readonly Column<R>[], rows: readonly R[], room: num
   const used = () => kept.reduce((sum, { width }) => sum + width + GAP, -GAP);
   const last = kept.at(-1);
   // The last is a sentence, or a list: it takes what is left, if that is enough to be read.
-  if (last !== undefined && kept.length > 1) {
+  if (last !== undefined && kept.length > 1 && !last.column.isRight) {
     const others = used() - last.width;
     if (room - others >= Math.min(LEAST_LAST, last.width)) last.width = Math.max(0, room - others);
   }
