@@ -86,7 +86,7 @@ export function fleetService(
     part.start();
     const onOver = async (how: Awaited<FleetPart["over"]>) => {
       if (how === "stopped" && parts.get(spec.name) === part) parts.delete(spec.name);
-      if (stopping !== undefined || how === "ended") return; // the run is gone; `watchLock` tells it
+      if (stopping !== undefined) return;
       // A merge queue may be needed now that a worker is parked.
       if (how === "parked") await plan();
       reconcile();

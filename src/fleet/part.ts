@@ -88,8 +88,7 @@ export function fleetPart(
     });
   };
 
-  const judge = (end: ChildEnd): Death | "finished" => {
-    if (!host.hasRun()) return "finished"; // there is nothing to start it again for
+  const judge = (end: ChildEnd): Death => {
     if (args === null) return "failed";
     const { code = "", message } = lastError(end);
     if (spec.isPortFree && PORT_TAKEN.test(message)) {

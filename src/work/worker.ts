@@ -302,7 +302,7 @@ export class Worker {
         claims.push(...(await this.#store.claim({ ...request, worker, max: most })));
       } else {
         // Nothing for one name does not mean nothing for the next: the first may have choked on it.
-        for (const name of this.#idleNames) {
+        for (const name of this.#claimingNames) {
           if (claims.length >= most) break;
           claims.push(...(await this.#store.claim({ ...request, worker: name, max: 1 })));
         }
@@ -313,8 +313,9 @@ export class Worker {
       // A full disk, a run that is unreachable for a moment: it may pass.
       this.#emitError(error);
       if (isVivError(error, "INVALID")) throw error;
-      if (isVivError(error, "RUN_NOT_FOUND")) {
-        // It was removed: its handlers end too, and there is nothing to record their ends in.
+      if (isVivError(error, "RUN_NOT_FOUND") && this.#failedClaims > 0) {
+        // Still gone at the second look, so it was removed: its handlers end too, and there is
+        // nothing to record their ends in.
         this.#gone = error;
         this.stopNow();
       }
@@ -342,11 +343,14 @@ export class Worker {
     return this.#options.slotNames ?? [this.#options.worker];
   }
 
-  /** Those that could claim. */
+  /** Without a task. A paused one too: or nothing would look whether it is resumed. */
   get #idleNames(): string[] {
     const busy = new Set([...this.#running.values()].map(({ claim }) => claim.worker));
-    const isIdle = (name: string) => !busy.has(name) && !this.#pausedNames.has(name);
-    return (this.#options.slotNames ?? []).filter(isIdle);
+    return (this.#options.slotNames ?? []).filter((name) => !busy.has(name));
+  }
+
+  get #claimingNames(): string[] {
+    return this.#idleNames.filter((name) => !this.#pausedNames.has(name));
   }
 
   #emitHeld(reasons: readonly string[]): void {
@@ -464,7 +468,7 @@ export class Worker {
       if (closed?.all) return await pause(timeoutMs, woken.signal);
       await this.#store.waitForWork({
         timeoutMs,
-        worker: this.#idleNames[0] ?? this.#options.worker,
+        worker: this.#claimingNames[0] ?? this.#idleNames[0] ?? this.#options.worker,
         signal: woken.signal,
         ...this.#wanted(closed),
         reviewLimit,

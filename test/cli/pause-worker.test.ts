@@ -98,6 +98,26 @@ it("viv up: the worker ends its task, claims nothing, is shown as paused, over a
   expect((await up.end()).status).toBe(0);
 });
 
+it("a pit's worker of several names goes on when all of them were paused, or one while another works", async () => {
+  const here = farm(`run = "run"\n${ROUTE}`, ["pit", "init", "run"]);
+  const w = here.start("work", "--worker-id", "w", "--concurrency", "2", "--json");
+  await w.says('"started"');
+  const pause = (verb: string, ...names: string[]) => {
+    for (const name of names) expect(here.say(verb, "--worker", name).status).toBe(0);
+  };
+  pause("pause", "w-1", "w-2");
+  here.feed("t.1");
+  await w.says(/"held".*w-1 is paused.*w-2 is paused/);
+  pause("resume", "w-1");
+  await until("it goes on", () => here.begun().join() === "t.1 w-1");
+  here.feed("t.2");
+  pause("resume", "w-2");
+  await until("the other one too", () => here.begun().includes("t.2 w-2"));
+  for (const id of ["t.1", "t.2"]) here.go(id);
+  w.child.kill("SIGTERM");
+  expect((await w.end()).status).toBe(0);
+});
+
 describe.each([
   ["a run", ["init", "run"], "run/claimed/w/.paused"],
   ["a pit", ["pit", "init", "run"], "run/claimed/.paused.w"],

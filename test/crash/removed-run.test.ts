@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { Running, viv } from "../cli/support.ts";
@@ -38,6 +47,12 @@ const remove = (run: string) =>
       return code === "ENOENT";
     }
   });
+
+interface Part {
+  name: string;
+  state: string;
+  pid: number | null;
+}
 
 const isAlive = (pid: number) => {
   try {
@@ -87,6 +102,43 @@ it("a .viv/ that a worker wrote while the run was being removed goes with the wo
   worker.child.kill("SIGCONT");
   expect((await worker.end()).status).toBe(3);
   expect(existsSync(run)).toBe(false);
+});
+
+it("a .viv/ that a person left behind, with tasks, stays", async () => {
+  const { folder, run, say, work } = farm();
+  expect(say("pit", "init", "run").status).toBe(0);
+  expect(
+    say("enqueue", "--run", "run", "--type", "x", "--id", "t.1", "--not-before", "1h").status,
+  ).toBe(0);
+  const worker = work("w1");
+  await worker.says('"started"');
+  execFileSync("sh", ["-c", `mkdir away && mv run/* away/`], { cwd: folder });
+  expect((await worker.end()).status).toBe(3);
+  expect(existsSync(join(run, ".viv/ids"))).toBe(true);
+});
+
+it("a part that dies while the run is away for a moment starts again", async () => {
+  const { folder, run, start, say } = farm();
+  const toml = 'run = "run"\n[workers]\ncount = 1\n[handlers.default]\nhandler = "./handle.sh"\n';
+  writeFileSync(join(folder, "viv.toml"), toml);
+  const up = start("up", "--no-server", "--json");
+  await up.says('"ready"');
+  const worker = () => {
+    const { parts } = JSON.parse(say("ps", "--json").stdout) as { parts: Part[] };
+    return parts.find(({ name }) => name === "worker-1");
+  };
+  const pid = worker()?.pid;
+  if (!pid) throw new Error("worker-1 has no process");
+  renameSync(run, `${run}.away`);
+  process.kill(pid, "SIGKILL");
+  await up.says(/"gone".*worker-1/);
+  renameSync(`${run}.away`, run);
+  await until("it is back", () => {
+    const now = worker();
+    return now?.state === "idle" && now.pid !== pid;
+  });
+  up.child.kill("SIGTERM");
+  expect((await up.end()).status).toBe(0);
 });
 
 it("viv up starts no worker again for a run that is gone", async () => {

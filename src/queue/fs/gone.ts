@@ -16,16 +16,22 @@ export function assertThere({ paths }: FsRun): void {
 
 /**
  * A `.viv/` that is all that is left: it was written while another process removed the run, which then
- * could not remove the folder.
+ * could not remove the folder. One that still knows tasks is kept: `mv run/*` leaves it behind, and
+ * the person may come back for it.
  */
 export function removeRemains(run: FsRun): void {
-  const { root, viv } = run.paths;
+  const { root, viv, ids, attempts } = run.paths;
   if (run.readOnly) return;
   try {
     if (readdirSync(root).join() !== ".viv") return;
+    if ([ids, attempts].some((folder) => hasEntries(folder))) return;
     rmSync(viv, { recursive: true, force: true });
     rmdirSync(root); // only if it is empty
   } catch {
     // it is being removed by another process
   }
+}
+
+function hasEntries(folder: string): boolean {
+  return statIfThere(folder) !== undefined && readdirSync(folder).length > 0;
 }
