@@ -24,7 +24,7 @@ export async function upsMeant(context: Context, config: string | undefined): Pr
   const run = "path" in place ? place.path : null;
   const ups = run === null ? [] : [fleetUp(run, fleet), ...agentsAt(run, host)];
   if (!("path" in place) || place.from !== "--run") {
-    const pit = await pitHere(context, fleet, host);
+    const pit = await pitHere(context, fleet, host, run === null);
     if (pit !== null && pit !== run) ups.push(agentsUp(pit, host));
   }
   if (ups.length > 0) return withoutParts(ups, fleet);
@@ -66,28 +66,41 @@ async function pitOf(
   }
 }
 
-/** Of the agents.toml in this folder; without one, of a running service whose file lies here or above. */
-async function pitHere(context: Context, fleet: FleetPort, host: UpHost): Promise<string | null> {
+/**
+ * Of the agents.toml in this folder; without one, of a running service whose file lay here. Above this
+ * folder only where no run is meant, as viv.toml is searched: else `viv down` in a project would stop
+ * the agents of a folder around it.
+ */
+async function pitHere(
+  context: Context,
+  fleet: FleetPort,
+  host: UpHost,
+  mayBeAbove: boolean,
+): Promise<string | null> {
   const { cwd } = context.here;
   const file = join(cwd, "agents.toml");
   try {
     return (await readAgents(file, context.here, host)).pit.path;
   } catch (error) {
     if (!isVivError(error)) throw error; // with a VivError: missing, or with mistakes
-    return pitStartedWith(fleet, host, (one) => `${cwd}/`.startsWith(`${dirname(one)}/`));
+    const isAbove = (one: string) => `${cwd}/`.startsWith(`${dirname(one)}/`);
+    const isHere = (one: string) => dirname(one) === cwd;
+    return pitStartedWith(fleet, host, mayBeAbove ? isAbove : isHere);
   }
 }
 
+/** The nearest: the one with the longest path. */
 function pitStartedWith(
   { knownRuns, machine }: FleetPort,
   host: UpHost,
   isMeant: (file: string) => boolean,
 ): string | null {
-  const isIt = (pit: string) => {
+  const found = knownRuns().flatMap((pit) => {
     const last = host.filesIn(pit).service();
-    return last !== null && isMeant(last.config) && machine.vitality(last) === "alive";
-  };
-  return knownRuns().find(isIt) ?? null;
+    const isIt = last !== null && isMeant(last.config) && machine.vitality(last) === "alive";
+    return isIt ? [{ pit, depth: last.config.length }] : [];
+  });
+  return found.sort((a, b) => b.depth - a.depth)[0]?.pit ?? null;
 }
 
 /** Agents that are a part of a fleet are shown, and stopped, with it. */

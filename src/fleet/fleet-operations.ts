@@ -74,25 +74,32 @@ async function stopAll(
   const fleet = await context.use(fleetPort);
   const ups = await upsMeant(context, file);
   const running = ups.filter(({ holder }) => holder !== null);
-  for (const up of running) refuseOther(up, fleet);
-  for (const up of running) await stop(context, up, now, fleet, emit);
+  // One that cannot be stopped from here does not save the others.
+  const refused: VivError[] = [];
+  for (const up of running) {
+    const why = whyNot(up, fleet);
+    if (why === null) await stop(context, up, now, fleet, emit);
+    else refused.push(why);
+  }
+  const [first] = refused;
+  if (first !== undefined) throw first;
   if (running.length === 0) emit({ kind: "none", run: ups[0]?.run ?? "" });
   return { was_running: running.length > 0 };
 }
 
 /** What would not stop: on another host, or started again at once by the fleet it belongs to. */
-function refuseOther(up: Up, fleet: FleetPort): void {
+function whyNot(up: Up, fleet: FleetPort): VivError | null {
   const { holder } = up;
-  if (holder === null) return;
+  if (holder === null) return null;
   const { host, pid } = holder;
   if (fleet.machine.vitality(holder) === "unknown") {
     const message = `viv up runs on ${host}, pid ${pid}; stop it there: viv down`;
-    throw new VivError("WRONG_STATE", message, { host, pid });
+    return new VivError("WRONG_STATE", message, { host, pid });
   }
   const run = fleetAround(up, fleet);
-  if (run === null) return;
+  if (run === null) return null;
   const message = `these agents are a part of the viv up on ${run}; stop that: viv down --run ${run}`;
-  throw new VivError("WRONG_STATE", message, { run, pid });
+  return new VivError("WRONG_STATE", message, { run, pid });
 }
 
 async function stop(

@@ -515,4 +515,24 @@ describe("viv ps and viv down", () => {
     expect(here.say(["down"]).status).toBe(0);
     expect((await both.end()).status).toBe(0);
   });
+
+  it("of a project in a folder below leave the agents above alone", async () => {
+    const here = farm(ONE);
+    const agents = here.up();
+    await untilReady(here, ["snake-1"]);
+    const inner = join(here.folder, "inner");
+    mkdirSync(inner);
+    writeFileSync(join(inner, "viv.toml"), 'run = "run"\n');
+    const at = { cwd: inner, env: { VIV_STATE: join(here.folder, "state") } };
+    const fleet = new Running(["up", "--no-server"], at);
+    await fleet.says('"ready"');
+    expect(JSON.parse(viv(["ps", "--json"], at).stdout)).toMatchObject({
+      ...{ of: "fleet", pid: fleet.pid, others: [] },
+    });
+    expect(viv(["down"], at).status).toBe(0);
+    expect((await fleet.end()).status).toBe(0);
+    expect(seen(here)).toMatchObject({ of: "agents", running: true, pid: agents.pid });
+    agents.child.kill("SIGTERM");
+    expect((await agents.end()).status).toBe(0);
+  });
 });
