@@ -354,6 +354,31 @@ describe("what needs a person", () => {
     expect(await say("report")).toContain("2 tasks wait for it; exit 2: no room");
   });
 
+  it("names of many reviews those that tasks wait for, also the youngest", async () => {
+    await onRun(async (store) => {
+      for (let n = 1; n <= 60; n++) await finished(store, `r.${n}`, { review: true });
+      await store.enqueue({ id: "w", type: "x", depends_on: ["r.60"] });
+    });
+    const reviews = (await report()).needs_you.filter(({ kind }) => kind === "review");
+    expect(reviews).toHaveLength(51);
+    expect(reviews[0]).toMatchObject({ subject: "r.60", blocks: 1 });
+    expect(reviews[50]).toMatchObject({ text: "10 more tasks in review", count: 10, blocks: 0 });
+  });
+
+  it("is a paused worker", async () => {
+    await onRun(async (store) => {
+      await store.enqueue({ id: "a", type: "x" });
+      await store.claim({ worker: "solo" });
+    });
+    await say("pause", "--worker", "solo", "--by", "pia", "--note", "odd");
+    expect(brief(await report())).toContainEqual([
+      "paused",
+      "solo",
+      "by pia: odd; it claims nothing",
+      "viv resume --worker solo",
+    ]);
+  });
+
   it("is a merge that does not go on, with the command of the queue", async () => {
     const landing = (task: string, more: Partial<Landing>): void => {
       const whole = {

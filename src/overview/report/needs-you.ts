@@ -23,8 +23,10 @@ export interface NeedFacts {
   counts: Counts;
   /** ` --run DIR` for commands, or nothing where they mean this run anyway. */
   runWords: string;
-  /** The oldest first; `counts.review` may be more. */
+  /** Those that most tasks wait for, then the oldest. */
   reviews: readonly ReviewFact[];
+  /** In review as well, and not looked at. */
+  otherReviews: readonly string[];
   reviewLimit: number | undefined;
   failures: readonly FailureGroup[];
   /** Failures from before the period. */
@@ -47,6 +49,7 @@ export interface NeedFacts {
   /** Lines of the ledger that cannot be read. */
   damagedLines: number;
   paused: Pause | null;
+  pausedWorkers: readonly { name: string; paused: Pause }[];
   /** Types that are not claimed because of their workspaces. */
   setups: readonly { type: string; text: string; command: string }[];
 }
@@ -66,7 +69,12 @@ export function needsYou(facts: NeedFacts): Need[] {
     ...crewNeeds(facts),
     ...otherNeeds(facts),
   ];
-  return all.sort((a, b) => NEEDS.indexOf(a.kind) - NEEDS.indexOf(b.kind) || b.blocks - a.blocks);
+  return all.sort((a, b) => NEEDS.indexOf(a.kind) - NEEDS.indexOf(b.kind));
+}
+
+/** What most tasks wait for comes first; then as they were. */
+function byBlocks<T extends { blocks: number }>(all: readonly T[]): T[] {
+  return [...all].sort((a, b) => b.blocks - a.blocks);
 }
 
 function need(kind: Need["kind"], text: string, more: Partial<Omit<Need, "kind" | "text">>): Need {
@@ -74,9 +82,9 @@ function need(kind: Need["kind"], text: string, more: Partial<Omit<Need, "kind" 
   return { kind, text, ...nothing, ...more };
 }
 
-function reviewNeeds({ reviews, counts, reviewLimit, runWords, dependents }: NeedFacts): Need[] {
-  const shown = reviews.slice(0, MOST);
-  const needs = shown.map(({ id, title, unproven, since }) => {
+function reviewNeeds(facts: NeedFacts): Need[] {
+  const { reviews, otherReviews, counts, reviewLimit, runWords, dependents } = facts;
+  const needs = reviews.map(({ id, title, unproven, since }) => {
     const what = unproven === null ? "proven" : `not proven: ${unproven}`;
     // What is not proven is looked at before it is approved.
     const verb = unproven === null ? "approve" : "show";
@@ -87,10 +95,11 @@ function reviewNeeds({ reviews, counts, reviewLimit, runWords, dependents }: Nee
     });
   });
   const list = `viv ls --state review${runWords}`;
-  const more = counts.review - shown.length;
+  const more = otherReviews.length;
   if (more > 0) {
     const text = `${counted(more, "more task", formatCount)} in review`;
-    needs.push(need("review", text, { count: more, command: list }));
+    const blocks = dependents.waitingFor(otherReviews);
+    needs.push(need("review", text, { count: more, command: list, blocks }));
   }
   if (reviewLimit !== undefined && counts.review >= reviewLimit) {
     const text = `with ${reviewLimit} in review, nothing more is claimed`;
@@ -100,13 +109,16 @@ function reviewNeeds({ reviews, counts, reviewLimit, runWords, dependents }: Nee
 }
 
 function failureNeeds({ failures, olderFailures, runWords, dependents }: NeedFacts): Need[] {
-  const needs = failures.slice(0, MOST).map(({ kind, reason, tasks, at }) => {
+  const groups = byBlocks(
+    failures.map((group) => ({ ...group, blocks: dependents.waitingFor(group.tasks) })),
+  );
+  const needs = groups.slice(0, MOST).map(({ kind, reason, tasks, at, blocks }) => {
     const [id = ""] = tasks;
     const count = tasks.length;
     const text = count === 1 ? reason : `${formatCount(count)} × ${reason}`;
     return need(kind, text, {
       ...{ subject: count === 1 ? id : "", command: `viv why ${idWord(id)}${runWords}`, count },
-      ...{ tasks: tasks.slice(0, MOST_TASKS), blocks: dependents.waitingFor(tasks), since: at },
+      ...{ tasks: tasks.slice(0, MOST_TASKS), blocks, since: at },
     });
   });
   const command = `viv ls --state failed${runWords}`;
@@ -116,7 +128,7 @@ function failureNeeds({ failures, olderFailures, runWords, dependents }: NeedFac
     const text = `${counted(count, "task", formatCount)} ${words}`;
     needs.push(need("failed", text, { count, command, blocks: dependents.waitingFor(tasks) }));
   };
-  const others = failures.slice(MOST).flatMap(({ tasks }) => tasks);
+  const others = groups.slice(MOST).flatMap(({ tasks }) => tasks);
   rest(others, "for other reasons");
   rest(olderFailures, "failed before this period");
   return needs;
@@ -150,7 +162,7 @@ function mergeNeeds(facts: NeedFacts): Need[] {
     });
   });
   const bad = unreadableLandings.map((text) => need("merge", text, {}));
-  return [...stuck, ...bad];
+  return [...byBlocks(stuck), ...bad];
 }
 
 /** A parked one waits for a person; a closed one opens by itself. */
@@ -202,6 +214,12 @@ function otherNeeds(facts: NeedFacts): Need[] {
     const { by, note } = facts.paused;
     const text = `by ${by}${note ? `: ${note}` : ""}; nothing is claimed`;
     needs.push(need("paused", text, { command: `viv resume${runWords}`, since: facts.paused.at }));
+  }
+  for (const { name, paused } of facts.pausedWorkers) {
+    const { by, note, at: since } = paused;
+    const text = `by ${by}${note ? `: ${note}` : ""}; it claims nothing`;
+    const command = `viv resume --worker ${quoted(name)}${runWords}`;
+    needs.push(need("paused", text, { subject: name, command, since }));
   }
   if (budget !== null) {
     const text = `${budget}; raise it in viv.toml, or wait`;

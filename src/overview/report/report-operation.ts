@@ -69,7 +69,10 @@ export const report = defineRunOperation({
     // Only then are the files of the tasks that wait opened.
     const hasBlockers = failed.length + counts.review > 0 || landings.some(isStuck);
     const usedUp = (limits && budget?.usedUp(limits, null)) ?? null;
-    const workers = (await store.workers()).filter(({ alive }) => alive);
+    const dependents = hasBlockers ? await readDependents(store) : new Dependents();
+    const reviews = mostWaitedFor(states.review, dependents);
+    const allWorkers = await store.workers();
+    const workers = allWorkers.filter(({ alive }) => alive);
     const total = money.total();
     const usd = dollarsOf(total);
     return {
@@ -83,11 +86,12 @@ export const report = defineRunOperation({
         ...{ now, counts, crew, warden, landings, unreadableLandings: badLandings },
         runWords: words,
         parkedAgents: await port.parkedAgents(store.location),
-        reviews: await reviewsOf(store, states.review.slice(0, REVIEWS), digest),
+        reviews: await reviewsOf(store, reviews.slice(0, REVIEWS), digest),
+        otherReviews: reviews.slice(REVIEWS).map(({ id }) => id),
         reviewLimit: here.config?.section(limitsSection).review,
         failures: groupFailures(failedNow),
         olderFailures: failed.filter((one) => timeOf(one) < since).map(({ id }) => id),
-        dependents: hasBlockers ? await readDependents(store) : new Dependents(),
+        dependents,
         accounts: (await accountsInUse(context)).all,
         budget: usedUp && !usedUp.isShared ? usedUp.text : null,
         quarantine: join(store.folder, "quarantine"),
@@ -96,6 +100,8 @@ export const report = defineRunOperation({
         workCommand: await workCommand(context),
         damagedLines: digest.damaged,
         paused: await store.paused(),
+        // Also of one that does not run now: its pause lasts.
+        pausedWorkers: allWorkers.flatMap(({ name, paused }) => (paused ? { name, paused } : [])),
         setups: await heldTypes(context),
       }),
       cancelled: states.failed.length - failed.length,
@@ -174,6 +180,13 @@ async function workCommand({ store, here: { config } }: RunContext): Promise<str
     if (isName(id) && !routeFor(config, type ?? "")) return `viv why ${idWord(id)}`;
   }
   return "viv work";
+}
+
+/** Of equal ones, in the order given. */
+function mostWaitedFor<T extends { id: string }>(tasks: readonly T[], dependents: Dependents): T[] {
+  const waiting = new Map(tasks.map(({ id }) => [id, dependents.waitingFor([id])]));
+  const of = ({ id }: T) => waiting.get(id) ?? 0;
+  return [...tasks].sort((a, b) => of(b) - of(a));
 }
 
 async function reviewsOf(

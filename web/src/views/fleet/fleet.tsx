@@ -78,7 +78,8 @@ function subOf({ workers, crew, gate }: Fleet): string {
 /** Of the whole run: claims stop, work under way goes on. */
 function RunPause() {
   const { data, refresh } = useReport();
-  const isPaused = data?.needs_you.some(({ kind }) => kind === "paused") === true;
+  const isPaused =
+    data?.needs_you.some(({ kind, subject }) => kind === "paused" && subject === "") === true;
   const change = async () => {
     const said = isPaused ? "The run goes on" : "Nothing is claimed any more; work goes on";
     if (await act(isPaused ? "resume" : "pause", {}, { said })) refresh();

@@ -105,7 +105,10 @@ function actionOf(need: Need): Pick<NeedRow, "action" | "run"> {
     action: label,
     run: () => void act(operation, input, { said, command: command ?? undefined }),
   });
-  if (kind === "paused") return does("Resume", "resume", {}, "The run goes on.");
+  if (kind === "paused") {
+    const input = subject === "" ? {} : { worker: subject };
+    return does("Resume", "resume", input, `${subject || "The run"} goes on.`);
+  }
   if (kind === "warden") return does("Resume the pool", "warden resume", {}, "The pool goes on.");
   if (kind === "crew" && subject !== "") {
     return does("Resume", "crew resume", { name: subject }, `${subject} goes on.`);
