@@ -1,5 +1,6 @@
 import type { Io } from "./io.ts";
 import type { Context, Operation } from "./operation.ts";
+import { personIn } from "./person.ts";
 import type { Term } from "./term.ts";
 
 /** A flag that is not an input of the operation. */
@@ -83,6 +84,6 @@ export interface Command {
 
 /** The person who decides, unless a flag names another. */
 export function byDefault({ env }: Pick<Io, "env">) {
-  const by = env.USER ?? env.LOGNAME;
+  const by = personIn(env);
   return by ? { by } : {};
 }

@@ -3,6 +3,7 @@ import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context as HonoContext } from "hono";
 import type { Command, Values } from "../operation/command.ts";
 import { type Call, changesSomething, isStream } from "../operation/operation.ts";
+import { personIn } from "../operation/person.ts";
 import { checkedInput, inputFromBody, inputFromQuery } from "./given-input.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
 import { KeptAnswers } from "./kept-answers.ts";
@@ -64,7 +65,7 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
     isGet: boolean,
   ): Promise<Response> {
     const { op } = command;
-    const input = await checkedInput(name, command, given, host.env.USER ?? host.env.LOGNAME);
+    const input = await checkedInput(name, command, given, personIn(host.env));
     if (isGet && changesSomething(op, input)) {
       c.header("allow", "POST");
       throw new HttpError(

@@ -1,4 +1,5 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { CATALOG } from "../../src/app/catalog.ts";
@@ -205,6 +206,21 @@ describe("the operations", () => {
     expect(cancelled.tasks).toMatchObject([{ id: "a", to: "cancelled" }]);
     const shown = await served.json<{ ledger: { event: string; by?: string }[] }>("/api/show?id=a");
     expect(shown.ledger.at(-1)).toMatchObject({ event: "cancelled", by: "ada" });
+  });
+
+  it("that record a person name the account where the environment names none", async () => {
+    for (const env of [{}, { USER: "", LOGNAME: "" }]) {
+      const served = await serveRun({}, { env });
+      const by = userInfo().username;
+      expect(await served.post("/api/pause", {})).toMatchObject({ paused: { by } });
+      await served.post("/api/enqueue", { type: "t", id: "a" });
+      await served.post("/api/cancel", { ids: ["a"] });
+      const shown = await served.json<{ ledger: object[] }>("/api/show?id=a");
+      expect(shown.ledger.at(-1)).toMatchObject({ event: "cancelled", by });
+      await served.post("/api/resume", {});
+      const given = await served.post("/api/pause", { by: "pia" });
+      expect(given).toMatchObject({ paused: { by: "pia" } });
+    }
   });
 
   it("stream as JSON lines, or as server-sent events", async () => {

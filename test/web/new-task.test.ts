@@ -19,7 +19,18 @@ describe("what was typed", () => {
     });
     expect(typed({ what: '{"a": [1]}' }).input).toMatchObject({ payload: { a: [1] } });
     expect(typed({ what: '{"a": ' }).wrong.what).toContain("not JSON");
-    expect(typed({ what: "" }).input).toMatchObject({ payload: undefined });
+    expect(typed({ what: "{}" })).toMatchObject({ input: { payload: {} }, wrong: {} });
+  });
+
+  test("says what is to be done", () => {
+    expect(typed({ what: " \n" }).wrong.what).toContain("Say what is to be done");
+  });
+
+  test("is sent with a made id that may be there already, unless an id was typed", () => {
+    const sent = (id: string) =>
+      specOf({ ...EMPTY_FORM, type: "fix", what: "x", id }, "t.made").input;
+    expect(sent(" ")).toMatchObject({ id: "t.made", if_absent: true });
+    expect(sent("mine")).toMatchObject({ id: "mine", if_absent: undefined });
   });
 
   test("names several tasks to wait for", () => {
@@ -29,7 +40,7 @@ describe("what was typed", () => {
   });
 
   test("needs a type", () => {
-    expect(Object.keys(typed({ type: " " }).wrong)).toEqual(["type"]);
+    expect(Object.keys(typed({ type: " ", what: "x" }).wrong)).toEqual(["type"]);
   });
 
   test("is wrong at the field that the server means", () => {
@@ -69,6 +80,11 @@ afterAll(async () => {
 const dialogOf = (page: Page) => page.getByRole("dialog", { name: "New task" });
 const taskIn = (folder: string, id: string) =>
   JSON.parse(readFileSync(join(served.run, folder, `${id}.json`), "utf8"));
+const tasksWithGoal = (goal: string) =>
+  readdirSync(join(served.run, "pending"))
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => name.slice(0, -".json".length))
+    .filter((id) => taskIn("pending", id).payload?.goal === goal);
 
 describe.skipIf(!hasBrowser)("a new task", () => {
   test("is enqueued with the keyboard alone, and its command does the same", async () => {
@@ -140,6 +156,62 @@ describe.skipIf(!hasBrowser)("a new task", () => {
     await enqueue();
     await dialog.waitFor({ state: "detached" });
     expect(taskIn("pending", "second.1").payload).toEqual({ goal: "A goal" });
+    await context.close();
+  });
+
+  test("whose answer was lost is not made again, also not when it was changed", async () => {
+    const { page, context } = await openPage(browser, served.loginLink());
+    await page.getByRole("button", { name: "New task" }).first().click();
+    const dialog = dialogOf(page);
+    await dialog.getByLabel("Type").fill("fix");
+    await page.route("**/api/enqueue", async (route) => {
+      await route.fetch();
+      await route.abort();
+    });
+    const enqueue = () => dialog.getByRole("button", { name: "Enqueue" }).click();
+    await enqueue();
+    await dialog.getByText("Say what is to be done").waitFor();
+    await dialog.getByLabel("What is to be done").fill("Only once");
+    await enqueue();
+    await dialog.getByRole("alert").waitFor();
+    expect(tasksWithGoal("Only once")).toHaveLength(1);
+    await page.unroute("**/api/enqueue");
+    await dialog.getByLabel("What is to be done").fill("Changed");
+    await enqueue();
+    await dialog.getByRole("alert").getByText("is enqueued already").waitFor();
+    expect(tasksWithGoal("Changed")).toEqual([]);
+    await enqueue();
+    await dialog.waitFor({ state: "detached" });
+    expect(tasksWithGoal("Changed")).toHaveLength(1);
+    await context.close();
+  });
+
+  test("whose answer was lost is made once by two more presses at once", async () => {
+    const { page, context } = await openPage(browser, served.loginLink());
+    await page.getByRole("button", { name: "New task" }).first().click();
+    const dialog = dialogOf(page);
+    await dialog.getByLabel("Type").fill("fix");
+    await dialog.getByLabel("What is to be done").fill("Twice pressed");
+    let isLost = true;
+    let asked = 0;
+    await page.route("**/api/enqueue", async (route) => {
+      asked++;
+      if (!isLost) return route.continue();
+      isLost = false;
+      await route.fetch();
+      await route.abort();
+    });
+    await dialog.getByRole("button", { name: "Enqueue" }).click();
+    await dialog.getByRole("alert").waitFor();
+    await dialog.locator("form").evaluate((form: HTMLFormElement) => {
+      form.requestSubmit();
+      form.requestSubmit();
+    });
+    await dialog.waitFor({ state: "detached" });
+    const [id, ...others] = tasksWithGoal("Twice pressed");
+    expect([others, asked]).toEqual([[], 2]);
+    const toast = page.locator(".toast", { hasText: `${id} is enqueued` });
+    expect(await toast.locator(".cmd").textContent()).toContain(`--id ${id} `);
     await context.close();
   });
 

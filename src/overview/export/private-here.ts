@@ -1,7 +1,8 @@
 import { readdirSync } from "node:fs";
-import { homedir, hostname, userInfo } from "node:os";
+import { homedir, hostname } from "node:os";
 import { basename } from "node:path";
 import type { Env } from "../../operation/operation.ts";
+import { accountName } from "../../operation/person.ts";
 import type { Private } from "./redact.ts";
 
 /** Names that say nothing about a person or a machine. */
@@ -38,7 +39,7 @@ export function privateHere(
   ].filter(([path]) => path.startsWith("/") && path !== "/");
   const host = hostname();
   const hosts = [host, host.split(".")[0] ?? "", host.replace(/[^A-Za-z0-9-]/g, "-")];
-  const users = [env.USER, env.LOGNAME, userName(), basename(home)];
+  const users = [env.USER, env.LOGNAME, accountName(), basename(home)];
   const authors = [env.GIT_AUTHOR_NAME, env.GIT_COMMITTER_NAME];
   const told = (name: string | undefined): name is string =>
     name !== undefined && name.length >= 2 && !COMMON.has(name.toLowerCase());
@@ -70,13 +71,5 @@ function topFolders(): string[] {
     );
   } catch {
     return []; // the usual ones are known
-  }
-}
-
-function userName(): string | undefined {
-  try {
-    return userInfo().username;
-  } catch {
-    return undefined; // a user id without a name
   }
 }

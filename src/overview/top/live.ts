@@ -1,5 +1,6 @@
 import { messageOf } from "../../base/errors.ts";
 import { counted } from "../../base/text.ts";
+import { personIn } from "../../operation/person.ts";
 import { asWritten } from "../../operation/term.ts";
 import { pause } from "../../platform/machine-retry.ts";
 import type { RunContext } from "../../queue/operation.ts";
@@ -128,7 +129,7 @@ const CLEAR = "\u001b[2J";
 
 /** Does it; what was done, in words. */
 async function done(context: RunContext, { verb, ids }: Action): Promise<string> {
-  const by = context.here.env.USER ?? context.here.env.LOGNAME;
+  const by = personIn(context.here.env);
   const decision = { ids: [...ids], by };
   const names = ids.length > 3 ? counted(ids.length, "task") : ids.join(", ");
   switch (verb) {

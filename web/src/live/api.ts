@@ -45,7 +45,7 @@ export async function post<T>(operation: string, input: object): Promise<T> {
       body: JSON.stringify(input),
     }),
   );
-  return outputOf<T>(await response.text());
+  return outputOf<T>(await response.text().catch(unreachable));
 }
 
 /** Of a stream, which answers one value per line, the output in its last line. */
@@ -81,7 +81,7 @@ export async function* stream<T>(path: string, signal: AbortSignal): AsyncGenera
 async function answered(asked: Promise<Response>): Promise<Response> {
   const response = await asked.catch((cause) => {
     if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
-    throw new ApiError(0, "UNREACHABLE", "The server does not answer.");
+    return unreachable();
   });
   if (response.ok) return response;
   const body = (await response.json().catch(() => null)) as {
@@ -89,6 +89,10 @@ async function answered(asked: Promise<Response>): Promise<Response> {
   } | null;
   const { code = "HTTP", message = `The server answered ${response.status}.` } = body?.error ?? {};
   throw new ApiError(response.status, code, message);
+}
+
+function unreachable(): never {
+  throw new ApiError(0, "UNREACHABLE", "The server does not answer.");
 }
 
 export function isAbort(error: unknown): boolean {

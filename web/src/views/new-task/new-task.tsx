@@ -1,5 +1,6 @@
 import { signal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { newTaskId } from "../../../../src/base/id.ts";
 import { apiPath } from "../../live/api.ts";
 import { useResource } from "../../live/resource.ts";
 import type { Cards } from "../../live/shapes.ts";
@@ -14,6 +15,21 @@ interface Settings {
 
 /** What was typed outlives the dialog, until it has become a task. */
 const draft = signal(EMPTY_FORM);
+
+/**
+ * The id that the draft was sent with, and what was sent first. The answer may have been lost on the
+ * way: the next press sends the same id, and makes no second task.
+ */
+const sent = signal<{ id: string; first: string } | null>(null);
+
+interface Made {
+  id: string;
+  /** False: it was there. */
+  created: boolean;
+}
+
+const chance = () => (crypto.getRandomValues(new Uint32Array(1))[0] as number) / 2 ** 32;
+const madeId = () => newTaskId(Date.now(), chance);
 
 /** Enqueues a task. */
 export default function NewTask({ onClose }: { onClose: () => void }) {
@@ -30,28 +46,43 @@ export default function NewTask({ onClose }: { onClose: () => void }) {
   const form = draft.value;
   const [wrong, setWrong] = useState<Wrong>({});
   const [error, setError] = useState("");
-  const [isBusy, setBusy] = useState(false);
-  const spec = specOf(form);
-  const command = commandOf("enqueue", spec.input, []);
+  // Not a state: two presses may come before the next render.
+  const isBusy = useRef(false);
+  const spec = specOf(form, sent.value?.id);
   const submit = async () => {
     setWrong(spec.wrong);
     setError("");
-    if (Object.keys(spec.wrong).length > 0 || isBusy) return;
-    setBusy(true);
-    const made = await act<{ id: string }>("enqueue", spec.input, {
-      command,
-      said: ({ id }) => ({
-        text: `${id} is enqueued.`,
+    if (Object.keys(spec.wrong).length > 0 || isBusy.current) return;
+    isBusy.current = true;
+    const before = sent.value;
+    const { id, first } = before ?? { id: madeId(), first: JSON.stringify(form) };
+    sent.value = { id, first };
+    const { input } = specOf(form, id);
+    const isChanged = first !== JSON.stringify(form);
+    const made = await act<Made>("enqueue", input, {
+      command: commandOf("enqueue", input, []),
+      said: ({ id, created }) => ({
+        text: `${id} is enqueued${created || !isChanged ? "" : " already"}.`,
         action: { label: "Open", run: () => showTask(id) },
       }),
       onRefused(refused) {
+        // This press made nothing; of one before it that is not known.
+        if (refused.status >= 400 && refused.status < 500) sent.value = before;
         const field = fieldOf(refused.code, refused.message, form);
         if (field === null) setError(refusalText(refused));
         else setWrong({ [field]: refused.message });
       },
+    }).finally(() => {
+      isBusy.current = false;
     });
-    setBusy(false);
     if (made === null) return;
+    sent.value = null;
+    if (!made.created && isChanged) {
+      setError(
+        `${made.id} is enqueued already, as an earlier press sent it. Press again to make another task of this.`,
+      );
+      return;
+    }
     draft.value = EMPTY_FORM;
     onClose();
   };
@@ -64,7 +95,8 @@ export default function NewTask({ onClose }: { onClose: () => void }) {
   });
   return (
     <FormDialog
-      {...{ title: "New task", command, yes: "Enqueue", wrong, error, onClose }}
+      {...{ title: "New task", yes: "Enqueue", wrong, error, onClose }}
+      command={commandOf("enqueue", spec.input, [])}
       onSubmit={() => void submit()}
     >
       <Labelled label="What is to be done (or a payload in JSON)" error={wrong.what}>

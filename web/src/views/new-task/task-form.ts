@@ -18,14 +18,18 @@ export const EMPTY_FORM: TaskForm = {
 
 /**
  * The input of `enqueue`. Plain text is the payload's `goal`, which the prompts of `viv init` read;
- * text that begins with `{` is the payload itself.
+ * text that begins with `{` is the payload itself. `madeId` is for a task without a typed id: sent
+ * again, it is found there.
  */
-export function specOf(form: TaskForm): { input: object; wrong: Wrong } {
+export function specOf(form: TaskForm, madeId?: string): { input: object; wrong: Wrong } {
   const wrong: Wrong = {};
   const trimmed = (key: "type" | "what" | "id" | "done_when") => form[key].trim() || undefined;
   const type = trimmed("type");
   if (type === undefined) wrong.type = "Which kind of work? Workers select tasks by it.";
   const what = trimmed("what");
+  if (what === undefined) {
+    wrong.what = "Say what is to be done; {} is a task without a payload.";
+  }
   let payload: object | undefined = what === undefined ? undefined : { goal: what };
   if (what?.startsWith("{")) {
     try {
@@ -35,11 +39,13 @@ export function specOf(form: TaskForm): { input: object; wrong: Wrong } {
     }
   }
   const ids = form.depends_on.split(/[\s,]+/).filter(Boolean);
+  const id = trimmed("id");
   const input = {
-    ...{ type, id: trimmed("id"), payload },
+    ...{ type, id: id ?? madeId, payload },
     priority: form.priority === "normal" ? undefined : form.priority,
     depends_on: ids.length === 0 ? undefined : ids,
     ...{ done_when: trimmed("done_when"), review: form.review || undefined },
+    if_absent: (id === undefined && madeId !== undefined) || undefined,
   };
   return { input, wrong };
 }
