@@ -71,3 +71,16 @@ it("is harmed by no line", async () => {
   ] as unknown as Partial<Entry>[];
   expect(await counted(odd)).not.toMatch(/^evil/m);
 });
+
+it("counts no model runs without a task, as viv costs", async () => {
+  const models = [{ model: "opus", usd: 1, input: 5 }];
+  const text = await counted([
+    { event: "usage", engine: "claude", models },
+    { event: "step", model: "opus", usd: 2, tokens: { input: 9 } },
+    { event: "ended", outcome: "done" },
+    { event: "usage", task: "a", token: "t1", engine: "claude", models },
+  ]);
+  expect(text).toContain('viv_usd_total{engine="claude",model="opus"} 1\n');
+  expect(text).toContain('viv_tokens_total{engine="claude",model="opus",kind="input"} 5\n');
+  expect(text).toContain("viv_usd_running 0\n");
+});

@@ -69,9 +69,10 @@ export class LedgerMetrics {
   #ofTask(line: Entry): void {
     const { event, task, to } = line;
     const at = Date.parse(line.at);
+    if (task === undefined) return; // as in `viv costs`; all of them would be one attempt
     const claim = `${task} ${textOf(line.token) ?? ""}`; // claims of one moment share a token
     this.#bills.add(claim, line);
-    if (task === undefined || Number.isNaN(at)) return;
+    if (Number.isNaN(at)) return;
     if (event === "claimed") {
       observe(this.#waited, this.#waits, task, at);
       remember(this.#claims, claim, at);

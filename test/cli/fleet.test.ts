@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { keepersOf } from "../support/processes.ts";
+import { keepersOf, pidOf } from "../support/processes.ts";
 import { cli, Running, viv } from "./support.ts";
 
 /** `viv up` on a run, `viv ps`, `viv down` and `viv schedule`, with real processes. */
@@ -95,7 +95,7 @@ describe("viv up on a run", () => {
     here.say("enqueue", "--type", "x", "--id", "t.1");
     await until("it has begun", () => here.begun().length === 1);
     expect(here.part("worker-1")).toMatchObject({ state: "working", doing: "t.1 (x)" });
-    const killed = here.part("worker-1")?.pid ?? 0;
+    const killed = pidOf(here.part("worker-1"));
     for (const pid of [...keepersOf(killed), killed]) process.kill(pid, "SIGKILL");
     await until("it has begun again", () => here.begun().length === 2);
     expect(here.part("worker-1")).toMatchObject({ state: "working", restarts: 1 });
@@ -177,9 +177,8 @@ describe("viv up on a run", () => {
     here.write("moss.md", "You are moss.\n");
     const up = here.up();
     await up.says('"ready"');
-    const pidsOf = () => ["crew", "warden"].map((name) => here.part(name)?.pid);
-    const before = pidsOf();
-    for (const pid of before) process.kill(pid ?? 0, "SIGKILL");
+    const pidsOf = () => ["crew", "warden"].map((name) => pidOf(here.part(name)));
+    for (const pid of pidsOf()) process.kill(pid, "SIGKILL");
     await until("both are back", () =>
       ["crew", "warden"].every(
         (name) => here.part(name)?.state === "idle" && here.part(name)?.restarts === 1,
@@ -193,10 +192,6 @@ describe("viv up on a run", () => {
 });
 
 describe("a part that dies while viv.toml is bad", () => {
-  const kill = (...pids: (number | null | undefined)[]) => {
-    for (const pid of pids) process.kill(pid ?? 0, "SIGKILL");
-  };
-
   it("comes back with the last good one: worker, server and crew, with garbage, an empty file and none", async () => {
     const crew = '[crew]\ngrace = "1h"\n[crew.moss]\ndef = "moss.md"\ncommand = "true"\n';
     const good = toml(`[server]\nport = 0\n${crew}`);
@@ -219,7 +214,7 @@ describe("a part that dies while viv.toml is bad", () => {
     for (const [i, [what, spoil, said]] of bads.entries()) {
       spoil();
       await until(`ps shows that it is ${what}`, () => said.test(here.ps().note));
-      kill(...names.map((name) => here.part(name)?.pid));
+      for (const pid of names.map((name) => pidOf(here.part(name)))) process.kill(pid, "SIGKILL");
       const { parts } = await untilAll(here.ps, (found) =>
         names.every((name) => {
           const one = found.parts.find((each) => each.name === name);

@@ -77,6 +77,29 @@ describe("a stream", () => {
     expect(task("t.1").payload).toEqual({ x: "\ufffd" });
   });
 
+  it("that is not UTF-8 is refused with the right line, wherever its pieces begin", async () => {
+    const text = '{"type":"a","payload":{"x":"é"}}\n';
+    const bad = Buffer.from('{"type":"a","payload":{"x":"\xe9"}}\n', "latin1");
+    const all = Buffer.concat([Buffer.from(text.repeat(4)), bad, Buffer.from(text)]);
+    const within = all.indexOf("é") + 1;
+    for (const at of [
+      within,
+      within + Buffer.byteLength(text),
+      all.indexOf(bad) + bad.indexOf(0xe9) + 1,
+    ]) {
+      expect(await stream([all.subarray(0, at), all.subarray(at)]), `cut at ${at}`).toMatchObject({
+        ...{ status: 2, stderr: expect.stringContaining("line 5: it is not UTF-8.") },
+      });
+    }
+  });
+
+  it("keeps a byte order mark that is not at its begin", async () => {
+    const text = '\ufeff{"type":"a","id":"t.1"}\n\ufeff{"type":"a","id":"t.2"}\n';
+    expect(await stream([Buffer.from(text)])).toMatchObject({
+      ...{ status: 2, stderr: expect.stringContaining("line 2: ") },
+    });
+  });
+
   it("says in people's words how many, and where they are", async () => {
     const said = await stream(lines({ type: "a", id: "t.1" }, { type: "a", depends_on: ["t.1"] }));
     expect(said).toEqual({

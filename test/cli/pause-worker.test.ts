@@ -5,7 +5,7 @@ import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
 import { swarm } from "../mixed/company.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { keepersOf } from "../support/processes.ts";
+import { keepersOf, pidOf } from "../support/processes.ts";
 import { Running, viv } from "./support.ts";
 
 /** `viv pause --worker`: real workers, under `viv up` and alone. */
@@ -77,7 +77,7 @@ it("viv up: the worker ends its task, claims nothing, is shown as paused, over a
   });
 
   // A new process of that name is paused too; doctor has nothing against the file.
-  const killed = here.part("worker-1")?.pid ?? 0;
+  const killed = pidOf(here.part("worker-1"));
   for (const pid of [...keepersOf(killed), killed]) process.kill(pid, "SIGKILL");
   await until("it is back, and paused", () => {
     const one = here.part("worker-1");

@@ -7,7 +7,7 @@ import { localMachine } from "../../src/platform/processes/machine.ts";
 import { killTree } from "../../src/platform/processes/process-tree.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { keepersOf, killWithKeeper } from "../support/processes.ts";
+import { keepersOf, killWithKeeper, pidOf } from "../support/processes.ts";
 import { Running, viv } from "./support.ts";
 
 /** `viv up` and `viv status --config`, with real processes. */
@@ -220,7 +220,7 @@ describe("kill -9", () => {
     const up = here.up();
     await untilReady(here);
     const before = here.status().agents;
-    process.kill(before[2]?.pid ?? 0, "SIGKILL");
+    process.kill(pidOf(before[2]), "SIGKILL");
     await up.says(/snake-1 restarts in 1s/);
     await until("it is back", () => here.agent("snake-1").state === "idle");
     const after = here.status().agents;
@@ -379,13 +379,13 @@ it("a snake that dies while viv.toml is bad comes back with the last good routes
   const up = here.up();
   await untilReady(here, ["snake-1"]);
   writeFileSync(config, "nonsense = = [");
-  const pidOf = () => {
+  const snake = () => {
     const file = join(here.pit, ".viv/up/snake-1.json");
     return JSON.parse(readFileSync(file, "utf8")) as { pid: number; state: string };
   };
-  const before = pidOf().pid;
+  const before = pidOf(snake());
   process.kill(before, "SIGKILL");
-  await until("it is back", () => pidOf().state === "idle" && pidOf().pid !== before);
+  await until("it is back", () => snake().state === "idle" && snake().pid !== before);
   writeFileSync(join(here.pit, "food/1-x.md"), "eat\n");
   await until("it is eaten", () => existsSync(join(here.pit, "done/1-x.md")));
   up.child.kill("SIGTERM");
@@ -453,7 +453,7 @@ describe("viv ps and viv down", () => {
     await untilReady(here, ["snake-1"]);
     here.feed("f.1");
     await until("it digests", () => seen(here).parts[0]?.doing === "digesting f.1");
-    const { pid } = here.agent("snake-1");
+    const pid = pidOf(here.agent("snake-1"));
     first.child.kill("SIGKILL");
     await first.end();
     expect(seen(here)).toMatchObject({
@@ -461,7 +461,7 @@ describe("viv ps and viv down", () => {
       parts: [{ name: "snake-1", state: "left over", pid, doing: "digesting f.1" }],
     });
     expect(here.say(["ps"]).status).toBe(1);
-    for (const one of [...keepersOf(pid ?? 0), pid ?? 0]) process.kill(one, "SIGKILL");
+    for (const one of [...keepersOf(pid), pid]) process.kill(one, "SIGKILL");
 
     const started = here.say(["up", "-c", "agents.toml", "--detach"]);
     expect(started).toMatchObject({

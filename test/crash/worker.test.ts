@@ -15,7 +15,7 @@ import { openRun } from "../../src/main.ts";
 import type { Store } from "../../src/queue/store.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
-import { DIST, keepersOf, killWithKeeper } from "../support/processes.ts";
+import { DIST, keepersOf, killWithKeeper, pidOf } from "../support/processes.ts";
 
 /** Workers as processes: signals, kill -9, and what becomes of the handlers they had started. */
 
@@ -196,10 +196,10 @@ describe("what a killed worker had started ends with it, though nobody reaps", (
     await store.enqueue({ id: "t.1", type: "t" });
     const worker = work("--handler", stubborn(), "--worker-id", "w1");
     const pids = (await written("pids")).split(" ");
-    const [first = 0] = keepersOf(worker.pid ?? 0);
-    process.kill(first, "SIGKILL");
+    const [first] = keepersOf(pidOf(worker));
+    process.kill(pidOf({ pid: first }), "SIGKILL");
     await until("there is another", () => {
-      return keepersOf(worker.pid ?? 0).some((pid) => pid !== first && isAlive(String(pid)));
+      return keepersOf(pidOf(worker)).some((pid) => pid !== first && isAlive(String(pid)));
     });
     worker.kill("SIGKILL");
     await until("they are gone", () => !pids.some(isAlive));
@@ -210,7 +210,7 @@ describe("what a killed worker had started ends with it, though nobody reaps", (
     const other = spawn("sleep", ["1000"], { env: { VIV_CLAIM: `t.1.0@${run}` } });
     const worker = work("--handler", stubborn(), "--worker-id", "w1");
     const pids = (await written("pids")).split(" ");
-    const [keeper = 0] = keepersOf(worker.pid ?? 0);
+    const [keeper = 0] = keepersOf(pidOf(worker));
     worker.kill("SIGKILL");
     await until("it has done its work", () => !isAlive(String(keeper)));
     expect([...pids.map(isAlive), isAlive(String(other.pid))]).toEqual([false, false, true]);
@@ -232,7 +232,7 @@ test("a worker that ends leaves nothing beside it", async () => {
   await store.enqueue({ id: "t.1", type: "t" });
   const worker = work("--handler", script(`echo $$ > ${home}/pids; sleep 0.2`), "--once");
   await written("pids");
-  const keepers = keepersOf(worker.pid ?? 0).map(String);
+  const keepers = keepersOf(pidOf(worker)).map(String);
   expect(keepers).toHaveLength(1);
   await once(worker, "exit");
   await until("it ends", () => !keepers.some(isAlive));

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { pidOf } from "./processes.ts";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -17,4 +18,11 @@ test("no helper has hooks of its own", () => {
     /^(before|after)(Each|All)\(/m.test(readFileSync(path, "utf8")),
   );
   expect(found).toEqual([]);
+});
+
+test("what has no process has no pid to kill: 0 would be the group of the tests", () => {
+  expect(pidOf({ pid: 7 })).toBe(7);
+  for (const none of [undefined, null, {}, { pid: null }, { pid: 0 }, { pid: -1 }]) {
+    expect(() => pidOf(none)).toThrow("no process");
+  }
 });

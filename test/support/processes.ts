@@ -100,8 +100,15 @@ export class Script {
  * whole machine had forgotten it.
  */
 export function killWithKeeper(child: ChildProcess): void {
-  for (const pid of keepersOf(child.pid ?? 0)) process.kill(pid, "SIGKILL");
+  for (const pid of keepersOf(pidOf(child))) process.kill(pid, "SIGKILL");
   child.kill("SIGKILL");
+}
+
+/** For a signal: 0 would mean the group of the tests themselves. Throws for what has no process. */
+export function pidOf(of: { pid?: number | null } | null | undefined): number {
+  const pid = of?.pid ?? 0;
+  if (pid <= 0) throw new Error("it has no process");
+  return pid;
 }
 
 export function keepersOf(parent: number): number[] {

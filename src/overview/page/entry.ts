@@ -25,6 +25,9 @@ export function columnOf(state: string | null): Column | null {
 
 export type CardProof = "passed" | "failed";
 
+/** In the place of a time. Times are whole milliseconds, and 0 is one: of a disk that keeps none. */
+export const UNDATED = -0.5;
+
 /**
  * What is kept of a task. A hundred thousand of them are in memory: few fields, no copies of texts, and
  * always the same fields in the same order.
@@ -34,7 +37,7 @@ export class Entry {
   /** Null: it has no file in any state; other tasks, or the ledger, name it. */
   column: Column | null = null;
   isCancelled = false;
-  /** When it came there, in milliseconds since 1970; 0: it is done, and not dated yet. */
+  /** When it came there, in milliseconds since 1970; `UNDATED`: it is done, and that is not known yet. */
   since = 0;
   /** The worker that holds it. */
   holder: string | null = null;
@@ -72,7 +75,7 @@ export class Entry {
   }
 
   get isUndated(): boolean {
-    return this.since === 0 && this.column === "done";
+    return this.since === UNDATED && this.column === "done";
   }
 }
 

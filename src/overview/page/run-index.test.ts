@@ -167,6 +167,30 @@ describe("the index of a run", () => {
     );
   });
 
+  it("follows a done task of 1970, as on a disk that keeps no times", async () => {
+    const store = await newRun();
+    await store.enqueue({ id: "a", type: "fix" });
+    for (const claim of await store.claim({ worker: "ada" })) await store.complete(claim);
+    const since = new Date(0).toISOString();
+    const [list, show] = [store.list.bind(store), store.show.bind(store)];
+    vi.spyOn(store, "list").mockImplementation(async function* (query) {
+      for await (const one of list(query)) yield { ...one, since };
+    });
+    vi.spyOn(store, "show").mockImplementation(async (id) => {
+      const view = await show(id);
+      return view && { ...view, since };
+    });
+    const index = await RunIndex.read(store);
+    const { all } = index.table.views;
+    expect([all.undated, all.columns.done.size, index.table.undatedIds().size]).toEqual([0, 1, 0]);
+    renameSync(join(store.folder, "done/a.json"), join(store.folder, "failed/a.json"));
+    const at = new Date().toISOString();
+    index.note({ kind: "task", id: "a", from: null, to: null, at });
+    await index.settled();
+    expect(all.counts()).toMatchObject({ done: 0, failed: 1 });
+    expect([all.undated, all.columns.done.size]).toEqual([0, 0]);
+  });
+
   it("has the newest done tasks before it has looked at all of them", async () => {
     const store = await newRun();
     const ids = Array.from({ length: 70 }, (_, i) => `t.${i}`);

@@ -1,7 +1,7 @@
 import { PRIORITIES } from "../../base/priority.ts";
 import { priorityOf, type Task } from "../../queue/task.ts";
 import { titleOf } from "../report/read-run.ts";
-import { type Column, Entry } from "./entry.ts";
+import { type Column, Entry, UNDATED } from "./entry.ts";
 import { Views } from "./views.ts";
 
 /** Where a task is. */
@@ -33,6 +33,7 @@ export class TaskTable {
     this.entries.set(id, entry);
     if (this.#undated.delete(id)) {
       entry.column = "done";
+      entry.since = UNDATED;
       entry.views |= this.views.all.bit;
     }
     return entry;

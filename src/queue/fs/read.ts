@@ -204,7 +204,7 @@ export function idsIn(run: FsRun, state: TaskState): string[] {
   } finally {
     handle.closeSync();
   }
-  if (state === "done") ids.push(...(run.hooks?.doneByHand(run) ?? []).map(({ id }) => id));
+  if (state === "done") for (const { id } of run.hooks?.doneByHand(run) ?? []) ids.push(id);
   return ids;
 }
 

@@ -1,4 +1,3 @@
-import { isUtf8 } from "node:buffer";
 import * as z from "zod/mini";
 import { VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
@@ -13,6 +12,7 @@ import { specFromObject, type TaskSpec, taskSpec } from "../spec.ts";
 import type { TaskWord } from "../states.ts";
 import type { BulkResult, Ended, EnqueueOptions, Store } from "../store.ts";
 import { MAX_TASK_BYTES } from "../task.ts";
+import { linesOf } from "./input-lines.ts";
 
 const durability = z.optional(
   z
@@ -86,7 +86,7 @@ export const enqueueLines = defineRunStream({
     eventsOf(async (emit) => {
       const { store, input, signal } = context;
       const types = new Set<string>();
-      const result = await enqueueStream(store, lines(untilStopped(input(), signal)), {
+      const result = await enqueueStream(store, linesOf(untilStopped(input(), signal)), {
         durability,
         ifAbsent: if_absent,
         parent,
@@ -172,41 +172,6 @@ async function* untilStopped(
   } finally {
     signal.removeEventListener("abort", stop);
   }
-}
-
-/** Lines of a byte stream, without loading it. The last one needs no line break. */
-async function* lines(bytes: AsyncIterable<Uint8Array | string>): AsyncGenerator<string> {
-  const decoder = new TextDecoder("utf-8", { fatal: true });
-  let rest = "";
-  let count = 0;
-  /** With other characters in the place of wrong bytes, a task would not be the one that was given. */
-  const decoded = (chunk?: Uint8Array) => {
-    try {
-      return decoder.decode(chunk, { stream: chunk !== undefined });
-    } catch {
-      const parts = Buffer.from(chunk ?? [])
-        .toString("latin1")
-        .split("\n");
-      const bad = parts.findIndex((part) => !isUtf8(Buffer.from(part, "latin1")));
-      const line = count + 1 + Math.max(bad, 0);
-      throw new VivError("INVALID", `line ${line}: it is not UTF-8.`, { line });
-    }
-  };
-  for await (const chunk of bytes) {
-    rest += typeof chunk === "string" ? chunk : decoded(chunk);
-    let from = 0;
-    for (let end = rest.indexOf("\n"); end >= 0; end = rest.indexOf("\n", from)) {
-      count++;
-      yield rest.slice(from, end);
-      from = end + 1;
-    }
-    rest = rest.slice(from);
-    if (rest.length > 64 * 1024 * 1024) {
-      throw new VivError("INVALID", "a line of over 64 MiB; each line must be one task.");
-    }
-  }
-  rest += decoded();
-  if (rest !== "") yield rest;
 }
 
 /** What cancel, retry, approve and reject have in common: they differ in the transition. */
