@@ -8,7 +8,7 @@ import type { Provide } from "./invoke.ts";
 /**
  * A heap of 100,000 tasks would grow to twice its size before it is cleaned, and stay so. Not from the
  * start: a small one is cleaned often then, and the first page waits for it. While it fills, 10 percent
- * would more than double the time of the reading.
+ * cost 11.6 s of CPU time for the reading of 100,000 tasks, 30 percent 7 s.
  */
 const GROWS_BY = { listed: 30, complete: 10 };
 

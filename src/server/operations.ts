@@ -55,8 +55,8 @@ export const serve = defineStream({
       return {
         async run() {
           const run = { path, config, onDependencyFailed: place.onDependencyFailed };
-          const { keepMemorySmall } = await import("./memory.ts");
-          const unwatch = keepMemorySmall();
+          const { keepNewSpaceSmall } = await import("./memory.ts");
+          keepNewSpaceSmall();
           const server = await startServer({ host, run, settings, warn });
           try {
             noted(warn, () => writeServer(path, host.machine, server.address));
@@ -66,7 +66,6 @@ export const serve = defineStream({
           } finally {
             noted(warn, () => removeServer(path, host.machine));
             await server.stop();
-            unwatch();
           }
           emit({ kind: "finished" });
           return {};
