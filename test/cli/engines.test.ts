@@ -167,6 +167,11 @@ describe("limits of an account", () => {
     expect(accounts).toMatchObject([{ account: "claude", state: "closed" }]);
     expect((await show("a")).history).toMatchObject([{ outcome: "rate_limited" }]);
     expect((await show("a")).state).toBe("waiting");
+    const ledger = await ok(["ledger", "show", "--event", "account_closed", "--json"], around());
+    const { account, until } = accounts[0];
+    expect(JSON.parse(ledger).lines).toMatchObject([
+      { account, until, reason: "rate_limited", task: "a", agent: "w" },
+    ]);
     const why = JSON.parse(await ok(["why", "--json", "b"], around()));
     expect(why.reasons[0]).toMatchObject({ code: "account_closed" });
     // Nobody else tries either, in this run or in another one.
