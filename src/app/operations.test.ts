@@ -163,7 +163,7 @@ describe("status", () => {
 
 describe("ls", () => {
   it("shows what is in work first and what is done last, fifty at most", async () => {
-    const { context: c, asked } = context({ list: async function* () {}, counts: {} });
+    const { context: c, asked } = context({ list: async function* () {}, counts: {}, workers: [] });
     await ls.run(c, {});
     await ls.run(c, { state: ["failed"], types: ["a"], limit: 3 });
     const words = "review claimed pending waiting failed cancelled done failed".split(" ");

@@ -26,7 +26,7 @@ import {
 } from "./ends/finish-attempt.ts";
 import { translate } from "./files/atomic.ts";
 import { type FsRun, recordTold } from "./fs-run.ts";
-import { isGone, removeRemains } from "./gone.ts";
+import { isSurelyGone, removeRemains } from "./gone.ts";
 import { pauseRun, readPause, resumeRun } from "./pause.ts";
 import * as read from "./read.ts";
 import { artifactsOf, readLog, readProof } from "./record/artifact-files.ts";
@@ -167,7 +167,7 @@ export function fsStore(run: FsRun): S.Store {
         onQuiet = resolve;
       });
     }
-    if (isGone(run)) return closeGone();
+    if (isSurelyGone(run)) return closeGone();
     const after = new Afterwards();
     for (const registration of registrations) {
       const stays = `the name ${registration.worker} stays taken until the next reap`;

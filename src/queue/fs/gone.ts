@@ -8,6 +8,15 @@ export function isGone({ paths }: Pick<FsRun, "paths">): boolean {
   return statIfThere(paths.state.claimed) === undefined;
 }
 
+/** At the end of a command, which a disk that fails now must not turn into an error. */
+export function isSurelyGone(run: Pick<FsRun, "paths">): boolean {
+  try {
+    return isGone(run);
+  } catch {
+    return false; // what follows says what is wrong
+  }
+}
+
 export function assertThere({ paths }: FsRun): void {
   if (!isGone({ paths })) return;
   const path = paths.root;
