@@ -44,8 +44,9 @@ export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts"],
     pool: "forks",
-    // Twice the cores of a small machine: many tests wait for real processes.
-    maxWorkers: 4,
+    // One more than the cores of a small machine: many tests wait for real processes. With two more,
+    // questions of the warden go unanswered in time.
+    maxWorkers: 3,
     // Files share a process, one after the other: to start one for each takes longer than most of
     // their tests do. So a test puts back what it changes: environment, clock, what it patched.
     isolate: false,
