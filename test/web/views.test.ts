@@ -53,6 +53,15 @@ describe.skipIf(!hasBrowser)("each view", () => {
           return Math.max(beside, document.documentElement.scrollWidth - innerWidth);
         });
         expect.soft(wide, `${view} ${name} scrolls sideways`).toBeLessThanOrEqual(0);
+        // The board of an open task shows its column.
+        if (!view.includes("task=")) {
+          const scrolled = await page.evaluate(() =>
+            [...document.querySelectorAll("main *")].flatMap((one) =>
+              one.scrollLeft > 0 ? [one.className] : [],
+            ),
+          );
+          expect.soft(scrolled, `${view} ${name} does not begin at its left edge`).toEqual([]);
+        }
         await page.emulateMedia({ colorScheme: "dark" });
         await expectAccessible(page, `${view} ${name}, dark`);
         await page.emulateMedia({ colorScheme: "light" });
