@@ -1,3 +1,4 @@
+import { setImmediate as turn } from "node:timers/promises";
 import { setFlagsFromString } from "node:v8";
 import type { Port } from "../operation/operation.ts";
 import { runIndexPort } from "../overview/page/index-port.ts";
@@ -38,6 +39,14 @@ export function followedRuns(provide: Provide) {
     };
     const followed: Store = {
       ...store,
+      async counts() {
+        // A stream of events counts as well, and begins when a page asks for its first cards.
+        await indexIn(followed, store)
+          .listed()
+          .catch(() => {});
+        await turn();
+        return store.counts();
+      },
       async *list(query) {
         if (query?.unopened) await indexed();
         yield* store.list(query);

@@ -112,6 +112,34 @@ describe.skipIf(!hasBrowser)("a served page", () => {
     await context.close();
   });
 
+  test("shows what happens between its first answers and the first event", async () => {
+    const { page, context, faults } = await openPage(browser, "about:blank");
+    let begin = () => {};
+    const mayBegin = new Promise<void>((resolve) => {
+      begin = resolve;
+    });
+    await page.route("**/events*", async (route) => {
+      await mayBegin;
+      await route.continue();
+    });
+    // While the server still reads the run, the page asks again without an event.
+    const isRead = async () => {
+      const answer = await fetch(`${served.address}/api/cards?windows=`);
+      return ((await answer.json()) as { reading: unknown }).reading === null;
+    };
+    await expect.poll(isRead).toBe(true);
+    await page.goto(`${served.address}/#/board?filter=id:between`);
+    await page.locator('[data-column="ready"] h2').waitFor();
+    const isAnswered = () =>
+      document.querySelector('[data-column="ready"] .n')?.textContent === "0";
+    await page.waitForFunction(isAnswered);
+    await served.store.enqueue({ id: "between.1", type: "fix" });
+    begin();
+    await page.getByText("between.1").first().waitFor();
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
   test("heals after a kill of the server, and misses no event", async () => {
     const { page, context, faults } = await openPage(browser, `${served.address}/#/wire`);
     await page.getByRole("heading", { level: 1, name: "Wire" }).waitFor();

@@ -11,12 +11,13 @@ import { App } from "./shell/app.tsx";
 import { listenForKeys } from "./shell/keys.tsx";
 import { listenForPalette } from "./shell/palette.tsx";
 
+listenForKeys();
+listenForPalette();
+// First of all: what it asks for takes longest.
+const place = document.getElementById("app");
+if (place) render(<App />, place);
 // Now, and whenever the connection comes back: the server may be another one by then.
 generation.subscribe(() => void readSession());
 followNews();
 followMoments();
 connect();
-listenForKeys();
-listenForPalette();
-const place = document.getElementById("app");
-if (place) render(<App />, place);

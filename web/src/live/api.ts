@@ -1,3 +1,5 @@
+import { signal } from "@preact/signals";
+
 /** Asking the server: operations by name, as docs/spec/server.md has them. */
 
 export class ApiError extends Error {
@@ -26,6 +28,11 @@ export async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return (await getDated<T>(path, signal)).data;
 }
 
+export const SESSION = "/api/session";
+
+/** The first view has what it shows: what stands beside it may be asked for. */
+export const hasAnswer = signal(false);
+
 /** `againIn`: it was made for an earlier request; so many ms later a newer one can be had. */
 export async function getDated<T>(
   path: string,
@@ -33,7 +40,9 @@ export async function getDated<T>(
 ): Promise<{ data: T; againIn: number | null }> {
   const response = await answered(fetch(path, { signal, headers: { accept: "application/json" } }));
   const againIn = Number(response.headers.get("x-viv-again-in"));
-  return { data: (await response.json()) as T, againIn: againIn > 0 ? againIn : null };
+  const data = (await response.json()) as T;
+  if (path !== SESSION) hasAnswer.value = true;
+  return { data, againIn: againIn > 0 ? againIn : null };
 }
 
 /** Any operation, with its input as the body. Of a stream: its output, once it has ended. */

@@ -1,5 +1,5 @@
 import { type Signal, signal } from "@preact/signals";
-import { useEffect, useMemo } from "preact/hooks";
+import { useLayoutEffect, useMemo } from "preact/hooks";
 import { type ApiError, getDated, isAbort } from "./api.ts";
 import { type EventKind, generation, type LiveEvent, onEvent } from "./events.ts";
 
@@ -47,13 +47,16 @@ export function useResource<T>(path: string | null, options: ResourceOptions = {
   const entry = useMemo(() => (path === null ? null : entryOf(path)), [path]);
   const matches = useMemo(() => ({ now: match }), []);
   matches.now = match;
-  useEffect(() => {
+  // Before the frame is drawn: the server works meanwhile.
+  useLayoutEffect(() => {
     if (path === null || entry === null) return;
     const refresh = () => later(path, entry, every);
     entry.users++;
     if (entry.abort === null) void read(path, entry);
     const wanted = kinds === "" ? [] : kinds.split(",");
     const stopEvents = onEvent((event) => {
+      // What happened between an answer and the first event is in neither.
+      if (event.kind === "hello") return refresh();
       if (!isNamed(event, wanted)) return;
       if (matches.now === undefined || matches.now(event)) refresh();
     });

@@ -1,5 +1,5 @@
 import { computed, signal } from "@preact/signals";
-import { get } from "./api.ts";
+import { get, SESSION } from "./api.ts";
 
 interface Session {
   run_id: string;
@@ -26,7 +26,7 @@ export function namesOf(folder: string): { name: string; path: string } {
 
 export async function readSession(): Promise<void> {
   try {
-    known.value = await get<Session>("/api/session");
+    known.value = await get<Session>(SESSION);
   } catch {
     // The banner of the connection says what is wrong; the next hello reads it again.
   }

@@ -1,5 +1,5 @@
 import type { Report } from "../../../src/overview/report/report-shape.ts";
-import { apiPath } from "../live/api.ts";
+import { apiPath, hasAnswer } from "../live/api.ts";
 import { counts } from "../live/events.ts";
 import { type Resource, useResource } from "../live/resource.ts";
 import { count, dollars } from "../parts/format.ts";
@@ -18,7 +18,16 @@ export const NIGHT = "12h";
 
 /** Read seldom: it reads the whole ledger. */
 export function useReport(since = NIGHT): Resource<Report> {
-  return useResource<Report>(apiPath("report", { since }), {
+  return useReportAt(apiPath("report", { since }));
+}
+
+/** For the figures beside every view, which come after what the view itself shows. */
+function useReportBeside(): Resource<Report> {
+  return useReportAt(hasAnswer.value ? apiPath("report", { since: NIGHT }) : null);
+}
+
+function useReportAt(path: string | null): Resource<Report> {
+  return useResource<Report>(path, {
     refreshOn: ["task", "ledger"],
     match: (event) => event.kind !== "ledger" || event.data.event !== "step",
     every: 5_000,
@@ -26,7 +35,7 @@ export function useReport(since = NIGHT): Resource<Report> {
 }
 
 export function useNeedsCount(): NavCount | null {
-  const needs = useReport().data?.needs_you.length ?? 0;
+  const needs = useReportBeside().data?.needs_you.length ?? 0;
   if (needs === 0) return null;
   return { text: count(needs), label: `${count(needs)} need you`, tone: "review" };
 }
@@ -40,7 +49,7 @@ export function useBoardCount(): NavCount | null {
 }
 
 export function useCostCount(): NavCount | null {
-  const cost = useReport().data?.cost;
+  const cost = useReportBeside().data?.cost;
   if (!cost || (cost.usd === 0 && cost.budgets.length === 0)) return null;
   const day = cost.budgets.find(({ of, unit }) => of === "day" && unit === "usd");
   return { text: dollars(day?.spent ?? cost.usd) };

@@ -47,7 +47,8 @@ export class BoardData {
         if (event.kind === "task") {
           for (const column of COLUMNS) this.columns[column].moved(event.data);
         }
-        if (event.kind === "task" || event.kind === "ledger") this.refreshSoon();
+        // hello: what happened between the first answer and the first event is in neither.
+        if (["task", "ledger", "hello"].includes(event.kind)) this.refreshSoon();
       }),
       effect(() => {
         if (generation.value > 0) this.refreshSoon();

@@ -1,4 +1,4 @@
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { Empty } from "../../parts/empty.tsx";
 import { count, counted } from "../../parts/format.ts";
 import { COLUMN_LABEL, COLUMNS, type Column, Glyph } from "../../parts/glyph.tsx";
@@ -23,7 +23,8 @@ export function Board() {
   const filter = param("filter");
   const shown = COLUMNS.find((column) => column === param("col")) ?? "review";
   const columns = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // Before the frame is drawn: the server works meanwhile.
+  useLayoutEffect(() => {
     data.start(filter);
     return () => data.stop();
   }, []);

@@ -8,7 +8,7 @@ import { openTask, taskHref } from "../../shell/router.ts";
 import type { BoardData } from "./board-data.ts";
 import { CardBody } from "./card.tsx";
 import { boardFocus } from "./focus.ts";
-import { rowWindow, scrollToRow } from "./row-window.ts";
+import { mostRows, rowWindow, scrollToRow } from "./row-window.ts";
 
 /** Card and gap. Columns that need attention give the title two lines; done has no fact. */
 export const ROW_HEIGHT: Record<Column, number> = {
@@ -48,6 +48,7 @@ export function BoardColumn({
   });
   // Only a change of the rows draws the column again, not every pixel.
   const range = useComputed(() => `${rows.value.start}:${rows.value.end}`);
+  const pool = useComputed(() => mostRows(view.value.size, height));
 
   useLayoutEffect(() => {
     const element = scroller.current;
@@ -106,7 +107,7 @@ export function BoardColumn({
         <Arrived data={data} column={column} onShow={showNew} />
       </header>
       <div class="scroll live" ref={scroller} tabIndex={cards.total.value === 0 ? 0 : -1}>
-        <Rows data={data} column={column} height={height} range={range.value} />
+        <Rows data={data} column={column} height={height} range={range.value} pool={pool.value} />
       </div>
       <footer>
         <Position rows={rows} total={cards.total} />
@@ -121,11 +122,14 @@ function Rows({
   column,
   height,
   range,
+  pool,
 }: {
   data: BoardData;
   column: Column;
   height: number;
   range: string;
+  /** A row keeps its element while it is seen, and gives it to the next one then. */
+  pool: number;
 }) {
   const cards = data.columns[column];
   cards.version.value; // draws again when a card changes
@@ -133,7 +137,6 @@ function Rows({
   const open = openTask.value;
   const shown = pointed.value.task;
   const focused = boardFocus.value;
-  const pool = Math.max(1, end - start + 1);
   const inside = focused.column === column && focused.index >= start && focused.index < end;
   const entry = inside ? focused.index : start;
   const drawn = [];

@@ -28,6 +28,11 @@ export function rowWindow(
   return total === 0 ? { start: 0, end: 0, first: 0, last: 0 } : { start, end, first, last };
 }
 
+/** No window of this viewport has more rows. */
+export function mostRows(viewport: number, rowHeight: number): number {
+  return Math.ceil(viewport / rowHeight) + 1 + 2 * BEYOND;
+}
+
 /** The numbers of the pages that hold rows from `start` up to `end`. */
 export function pagesOf(start: number, end: number, size: number): number[] {
   if (end <= start) return [];
