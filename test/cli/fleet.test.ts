@@ -287,6 +287,42 @@ describe("in the background", () => {
     });
   });
 
+  it("is seen, and can be stopped, whatever became of viv.toml", async () => {
+    const run = "it's my run";
+    const good = toml().replace('"run"', `"${run}"`);
+    const here = farm(good);
+    const file = join(here.folder, "viv.toml");
+    expect(await here.up("--detach").end()).toMatchObject({ status: 0 });
+    const { pid } = here.ps();
+    const states: [string, () => void][] = [
+      ["has mistakes", () => here.write("viv.toml", `${good}[workres]\n`)],
+      ["is gone", () => rmSync(file)],
+      ["is a folder", () => mkdirSync(file)],
+      [
+        "may be written by everybody",
+        () => {
+          rmSync(file, { recursive: true });
+          here.write("viv.toml", good);
+          chmodSync(file, 0o666);
+        },
+      ],
+      [
+        "names another run",
+        () => {
+          chmodSync(file, 0o644);
+          here.write("viv.toml", toml().replace('"run"', '"other"'));
+        },
+      ],
+    ];
+    for (const [what, make] of states) {
+      make();
+      expect([what, here.ps().pid]).toEqual([what, pid]);
+    }
+    expect(here.say("down")).toMatchObject({ status: 0 });
+    expect(isAlive(pid)).toBe(false);
+    expect(here.say("ps").stdout).toContain("/other;");
+  });
+
   it("a second down waits as the first does; after it, down --now still ends in order", async () => {
     const here = farm();
     const downs = () =>
