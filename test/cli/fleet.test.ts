@@ -495,6 +495,7 @@ describe("schedules", () => {
       /viv\.toml:3: cron "61 \* \* \* \*" cannot be used: Invalid value for minute/,
     ],
     ['cron = "0 0 30 2 *"', /:3: cron .* it never fires/],
+    ['cron = "2099-01-01T10:00:00"', /:3: cron .* it is a date/],
     ['cron = "@daily"\ntimezone = "Mars/North"', /:4: timezone must be a time zone like/],
     ['cron = "@daily"\nmissed = "twice"', /:4: missed must be "once" or "skip"/],
     ['crn = "@daily"', /:3: unknown key "crn" in \[\[schedule\]\]; did you mean "cron"/],
