@@ -21,6 +21,7 @@ import type { Context, RunPlace } from "../operation/operation.ts";
 import { mkdirSync, openSync, removeSync, renameSync } from "../platform/files/beneath.ts";
 import { readTrusted } from "../platform/files/owned.ts";
 import { runRegistryIn } from "../platform/files/run-registry.ts";
+import { explained } from "../platform/files/state-files.ts";
 import { localChildren, timers } from "../platform/processes/children.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { runSection } from "../queue/config-run.ts";
@@ -222,12 +223,15 @@ function detach(
   cwd: string,
   { node, viv }: Program,
 ): DetachedStart {
-  mkdirSync(dirname(logPath), { recursive: true, mode: 0o700 });
-  // Its own file, whichever of several starts has the name at last; a link is not followed.
-  const temporary = `${logPath}.${process.pid}`;
-  removeSync(temporary);
-  const log = openSync(temporary, O_RDWR | O_CREAT | O_EXCL, 0o600);
-  renameSync(temporary, logPath);
+  const log = explained(logPath, () => {
+    mkdirSync(dirname(logPath), { recursive: true, mode: 0o700 });
+    // Its own file, whichever of several starts has the name at last; a link is not followed.
+    const temporary = `${logPath}.${process.pid}`;
+    removeSync(temporary);
+    const opened = openSync(temporary, O_RDWR | O_CREAT | O_EXCL, 0o600);
+    renameSync(temporary, logPath);
+    return opened;
+  });
   const child = spawn(node, [viv, ...args], {
     ...{ cwd, env, detached: true, stdio: ["ignore", "ignore", log] },
   });

@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
+import { cannotMount, mountTmpfs, remount } from "../support/mounts.ts";
 import { keepersOf, pidOf } from "../support/processes.ts";
 import { cli, Running, viv } from "./support.ts";
 
@@ -285,6 +286,20 @@ describe("in the background", () => {
       status: 0,
       stdout: expect.stringContaining("no viv up"),
     });
+  });
+
+  it.skipIf(cannotMount)("is refused on a disk that is read-only, as in the foreground", () => {
+    const here = farm();
+    const disk = join(here.folder, "disk");
+    mountTmpfs(disk, "size=4m,mode=0755");
+    const run = join(disk, "run");
+    here.say("enqueue", "--run", run, "--type", "x");
+    remount(disk, "ro");
+    for (const how of [[], ["--detach"]]) {
+      expect(here.say("up", "--run", run, "--no-server", ...how)).toMatchObject({
+        ...{ status: 5, stderr: expect.stringMatching(/run\/\.viv\/up\/fleet.* EROFS/) },
+      });
+    }
   });
 
   it("is seen, and can be stopped, whatever became of viv.toml", async () => {
