@@ -69,9 +69,15 @@ function timeOf(local: number, offsetAt: (time: number) => number): number {
   return last;
 }
 
+/** One of each zone: a format takes some 30 KB, and most schedules share theirs. */
+const formats = new Map<string, Intl.DateTimeFormat>();
+
 /** How far clocks there are ahead of UTC at a time. */
 function offsetsOf(timeZone: string): (time: number) => number {
-  const format = new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "longOffset" });
+  const format =
+    formats.get(timeZone) ??
+    new Intl.DateTimeFormat("en", { timeZone, timeZoneName: "longOffset" });
+  formats.set(timeZone, format);
   return (time) => {
     const name = format.formatToParts(time).find(({ type }) => type === "timeZoneName")?.value;
     const [, sign, hours, minutes] = /([+-])(\d\d):(\d\d)/.exec(name ?? "") ?? [];
