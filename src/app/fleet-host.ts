@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import { constants, existsSync, readSync, realpathSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import type { Machine, ProcessIdentity } from "../base/clock.ts";
+import { isVivError } from "../base/errors.ts";
 import type { Config } from "../base/section.ts";
 import { chooseFromSurroundings } from "../crew/choose.ts";
 import { crewSection } from "../crew/config.ts";
@@ -20,6 +21,7 @@ import type { Context, RunPlace } from "../operation/operation.ts";
 import { mkdirSync, openSync, removeSync, renameSync } from "../platform/files/beneath.ts";
 import { readTrusted } from "../platform/files/owned.ts";
 import { runRegistryIn } from "../platform/files/run-registry.ts";
+import { explained } from "../platform/files/state-files.ts";
 import { localChildren, timers } from "../platform/processes/children.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { runSection } from "../queue/config-run.ts";
@@ -149,32 +151,52 @@ export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Pr
     runRegistryIn(runsFolder(env, cwd))
       .list()
       .map(({ path }) => path);
+  const startedWith = (file: string) =>
+    fleetStartedWith((one) => one === file, knownRuns(), machine);
   return {
     ...{ filesIn: fleetFilesIn, machine, timers, ask: signalTo },
     runNamed: () => {
       const file = findConfigFile({ cwd, env });
-      const text = file === undefined ? "" : readConfigFile(file);
-      // It stands above the first table.
-      const [, named] =
-        /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(text.split(/^\s*\[/m)[0] ?? "") ?? [];
-      const isNamed = file !== undefined && named !== undefined;
-      return isNamed ? resolve(dirname(file), named) : fleetAround(cwd, knownRuns(), machine);
+      if (file === undefined) {
+        return fleetStartedWith(
+          (one) => `${cwd}/`.startsWith(`${dirname(one)}/`),
+          knownRuns(),
+          machine,
+        );
+      }
+      return startedWith(file) ?? writtenRun(file);
     },
+    startedWith,
     knownRuns,
     addressIn: (run) => readServer(run, machine)?.address ?? null,
     detach: (logPath, args) => detach(logPath, args, definedIn(env), cwd, program),
   };
 }
 
-/** A run whose viv up has read a viv.toml here or above, as it was before an edit that lost its run. */
-function fleetAround(cwd: string, runs: readonly string[], machine: Machine): string | null {
+/** What a viv.toml that cannot be used seems to name: it stands above the first table. */
+function writtenRun(file: string): string | null {
+  try {
+    const [top = ""] = readConfigFile(file).split(/^\s*\[/m);
+    const [, named] = /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(top) ?? [];
+    return named === undefined ? null : resolve(dirname(file), named);
+  } catch (error) {
+    if (isVivError(error)) return null; // a folder, or not trusted: it names nothing
+    throw error;
+  }
+}
+
+/** The run of a viv up that runs with such a viv.toml; of several the nearest, with the longest path. */
+function fleetStartedWith(
+  isMeant: (config: string) => boolean,
+  runs: readonly string[],
+  machine: Machine,
+): string | null {
   const found = runs.flatMap((path) => {
     const last = fleetFilesIn(path).read();
     if (last === null || last.config === null || !isRunning(last, machine)) return [];
-    const folder = dirname(last.config);
-    return cwd === folder || cwd.startsWith(`${folder}/`) ? [{ path, folder }] : [];
+    return isMeant(last.config) ? [{ path, depth: dirname(last.config).length }] : [];
   });
-  return found.sort((a, b) => b.folder.length - a.folder.length)[0]?.path ?? null;
+  return found.sort((a, b) => b.depth - a.depth)[0]?.path ?? null;
 }
 
 const MAX_BYTES = 64 * 1024;
@@ -201,12 +223,15 @@ function detach(
   cwd: string,
   { node, viv }: Program,
 ): DetachedStart {
-  mkdirSync(dirname(logPath), { recursive: true, mode: 0o700 });
-  // Its own file, whichever of several starts has the name at last; a link is not followed.
-  const temporary = `${logPath}.${process.pid}`;
-  removeSync(temporary);
-  const log = openSync(temporary, O_RDWR | O_CREAT | O_EXCL, 0o600);
-  renameSync(temporary, logPath);
+  const log = explained(logPath, () => {
+    mkdirSync(dirname(logPath), { recursive: true, mode: 0o700 });
+    // Its own file, whichever of several starts has the name at last; a link is not followed.
+    const temporary = `${logPath}.${process.pid}`;
+    removeSync(temporary);
+    const opened = openSync(temporary, O_RDWR | O_CREAT | O_EXCL, 0o600);
+    renameSync(temporary, logPath);
+    return opened;
+  });
   const child = spawn(node, [viv, ...args], {
     ...{ cwd, env, detached: true, stdio: ["ignore", "ignore", log] },
   });

@@ -13,8 +13,8 @@ import { agentsUp, fleetUp, type Up } from "./ups.ts";
  * - Else: the fleet of the run that is meant here, agents around that run if it is a pit, and the agents
  *   of `agents.toml` in this folder.
  *
- * A file with mistakes, or one that is gone, must not hide what runs: then it is found by its own record
- * of the file it was started with.
+ * A file with mistakes, one that is gone, or that names another run now, must not hide what runs: then it
+ * is found by its own record of the file it was started with.
  */
 export async function upsMeant(context: Context, config: string | undefined): Promise<Up[]> {
   const fleet = await context.use(fleetPort);
@@ -23,6 +23,8 @@ export async function upsMeant(context: Context, config: string | undefined): Pr
   const place = await placeMeant(context, fleet);
   const run = "path" in place ? place.path : null;
   const ups = run === null ? [] : [fleetUp(run, fleet), ...agentsAt(run, host)];
+  const before = "path" in place ? fleet.startedWith(place.from) : null;
+  if (before !== null && before !== run) ups.push(fleetUp(before, fleet));
   if (!("path" in place) || place.from !== "--run") {
     const pit = await pitHere(context, fleet, host, run === null);
     if (pit !== null && pit !== run) ups.push(agentsUp(pit, host));

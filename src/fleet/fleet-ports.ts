@@ -71,8 +71,10 @@ export type FleetEvent =
 /** What `viv ps`, `viv down` and `viv up --detach` need of the machine. */
 export interface FleetPort {
   filesIn(run: string): FleetFiles;
-  /** The run that the nearest viv.toml names, though that may have mistakes, or named; null: none. */
+  /** The run of the nearest viv.toml, which cannot be used or is gone; null: none. */
   runNamed(): string | null;
+  /** The run of a viv up that runs with this viv.toml. */
+  startedWith(file: string): string | null;
   /** The runs that commands of this user have opened. */
   knownRuns(): string[];
   machine: Machine;

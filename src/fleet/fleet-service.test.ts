@@ -105,6 +105,7 @@ class Fleet {
 }
 
 const WORDS: Record<string, string> = { server: "serve" };
+const GROUP = { name: "worker", count: 2, concurrency: 1 };
 const READY = { kind: "started", types: null };
 
 describe("a fleet", () => {
@@ -297,6 +298,10 @@ describe("an edit of viv.toml", () => {
     expect(fleet.events).toContainEqual(
       expect.objectContaining({ notes: [expect.stringContaining("next start")] }),
     );
+    expect(fleet.events).not.toContainEqual(expect.objectContaining({ kind: "leaves" }));
+    fleet.edit({ config: toml({ run: "/other", workers: [{ ...GROUP, count: 3 }] }) });
+    await settled();
+    expect(fleet.child("worker-3").command.argv).toContain("--run=/r");
   });
 });
 

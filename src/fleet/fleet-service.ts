@@ -77,7 +77,8 @@ export function fleetService(
   const plan = async () => {
     const facts = await host.facts(current);
     const isUseless = (name: string) => parts.get(name)?.state().state === "parked";
-    wanted = partsOf(facts, isUseless).filter((spec) => !without(spec));
+    // Another `run` in viv.toml counts from the next start.
+    wanted = partsOf({ ...facts, run: host.run }, isUseless).filter((spec) => !without(spec));
   };
 
   const begin = (spec: PartSpec) => {

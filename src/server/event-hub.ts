@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { realpathSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
 import { messageOf } from "../base/errors.ts";
@@ -31,6 +33,8 @@ const TURN_BYTES = 128 * 1024;
 /** What one store tells to all streams, until the store is replaced. */
 interface Attached {
   store: Store;
+  /** In each id, before the position: a page may ask the server of another run with the id of the last. */
+  runKey: string;
   follow: FollowLedgers;
   ledgers: LedgersNews;
   counts: LiveCounts;
@@ -79,7 +83,7 @@ export class EventHub {
     from: string | undefined,
   ): Promise<void> {
     this.#joining++;
-    const { store, follow, first } = await this.#counted().finally(() => {
+    const { store, follow, first, runKey } = await this.#counted().finally(() => {
       this.#joining--;
     });
     if (response.destroyed) return this.#detachUnused();
@@ -90,14 +94,16 @@ export class EventHub {
     response.once("close", () => this.#leave(stream));
     this.#heartbeat ??= setInterval(() => void this.#beat(), HEARTBEAT_MS).unref();
     const at = new Date(this.#around.now()).toISOString();
-    const missed = from === undefined ? null : missedLines(follow, from, to);
+    const idOf = (position: string) => `${runKey}:${position}`;
+    const place = from === undefined ? undefined : positionIn(from, runKey);
+    const missed = typeof place === "string" ? missedLines(follow, place, to) : null;
     // A client that resumes from "end" would begin with a later one.
-    const start = missed === null || from === "end" ? to : (from ?? to);
-    stream.sendNow("hello", { counts: first, at }, start);
-    if (from !== undefined && missed === null) stream.sendNow("reset", {}, to);
+    const start = missed === null || place === "end" ? to : (place ?? to);
+    stream.sendNow("hello", { counts: first, at }, idOf(start));
+    if (from !== undefined && missed === null) stream.sendNow("reset", {}, idOf(to));
     for await (const { line, position } of missed?.news() ?? []) {
       const type = filter.type && (await this.#typeOf(store, line.task));
-      if (wantsLine(filter, line, type ?? null)) stream.sendNow("ledger", line, position);
+      if (wantsLine(filter, line, type ?? null)) stream.sendNow("ledger", line, idOf(position));
       if (!(await stream.keepsUp())) return;
     }
     stream.goLive();
@@ -136,7 +142,7 @@ export class EventHub {
     const ledgers = follow({ from: "end" });
     const stop = new AbortController();
     const attached: Attached = {
-      ...{ store, follow, ledgers, stop, counts: new LiveCounts(store) },
+      ...{ store, follow, ledgers, stop, counts: new LiveCounts(store), runKey: keyOf(store) },
       unwatch: ledgers.onNews(() => this.#lookSoon()),
     };
     this.#attached = attached;
@@ -230,7 +236,7 @@ export class EventHub {
   async #look(): Promise<void> {
     while (this.#lookAgain && this.#attached !== null) {
       this.#lookAgain = false;
-      const { ledgers, store } = this.#attached;
+      const { ledgers, store, runKey } = this.#attached;
       try {
         let [n, bytes] = [0, 0];
         for await (const { line, position } of ledgers.news()) {
@@ -238,7 +244,7 @@ export class EventHub {
           const type = this.#asksTypes() ? await this.#typeOf(store, line.task) : null;
           this.#position = position;
           const isWanted = (filter: EventFilter) => wantsLine(filter, line, type);
-          bytes += this.#broadcast("ledger", line, isWanted, position);
+          bytes += this.#broadcast("ledger", line, isWanted, `${runKey}:${position}`);
           // So that clients that read get it before more comes.
           if (++n % 500 === 0 || bytes > TURN_BYTES) {
             bytes = 0;
@@ -269,7 +275,8 @@ export class EventHub {
 
   /** Also the place of a stream whose filter let nothing through for long. */
   async #beat(): Promise<void> {
-    for (const stream of this.#streams) stream.beat(this.#looking ? undefined : this.#position);
+    const id = this.#attached && `${this.#attached.runKey}:${this.#position}`;
+    for (const stream of this.#streams) stream.beat((this.#looking ? null : id) ?? undefined);
     try {
       await this.#attach();
     } catch {
@@ -294,6 +301,17 @@ export class EventHub {
     if (this.#types.size > 1_000 && oldest !== undefined) this.#types.delete(oldest);
     return type;
   }
+}
+
+/** By its folder: the id of a run may be that of many. */
+function keyOf({ folder }: Store): string {
+  return createHash("sha256").update(realpathSync(folder)).digest("hex").slice(0, 12);
+}
+
+/** The position in an id; null: of another run. An id that was written by hand may name none. */
+function positionIn(id: string, runKey: string): string | null {
+  const [, key = runKey, position = id] = /^([0-9a-f]{12}):(.*)$/.exec(id) ?? [];
+  return key === runKey ? position : null;
 }
 
 /** Null when they cannot be had: the position is not one of this run, or its lines are gone. */

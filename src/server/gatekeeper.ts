@@ -45,13 +45,14 @@ export function gatekeeperFor(
       const given = /^Bearer +(\S{1,200})$/i.exec(authorization)?.[1];
       const bearer =
         authorization === "" ? "none" : given && secrets.isToken(given) ? "right" : "wrong";
-      const session = cookieIn(headers.cookie, cookieName());
+      // Servers on other ports of this host may set a cookie of this name, too.
+      const sessions = cookiesIn(headers.cookie, cookieName());
       const verdict = judge(
         {
           ...{ method, path: url.split("?")[0] ?? url, host: headers.host, origin: headers.origin },
           site: one(headers["sec-fetch-site"]),
           mode: one(headers["sec-fetch-mode"]),
-          ...{ bearer, hasSession: session !== null && secrets.isSession(session, now()) },
+          ...{ bearer, hasSession: sessions.some((one) => secrets.isSession(one, now())) },
           peer: bearer === "right" ? "unknown" : await peer(socket),
         },
         place,
@@ -74,12 +75,11 @@ function one(value: string | string[] | undefined): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-function cookieIn(header: string | undefined, name: string): string | null {
-  for (const part of (header ?? "").split(";")) {
+function cookiesIn(header: string | undefined, name: string): string[] {
+  return (header ?? "").split(";").flatMap((part) => {
     const [key, ...value] = part.trim().split("=");
-    if (key === name) return value.join("=");
-  }
-  return null;
+    return key === name ? [value.join("=")] : [];
+  });
 }
 
 /** For a page that may read /_activity; a browser asks whether a public page may reach this machine at all. */

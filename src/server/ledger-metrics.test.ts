@@ -84,3 +84,20 @@ it("counts no model runs without a task, as viv costs", async () => {
   expect(text).toContain('viv_tokens_total{engine="claude",model="opus",kind="input"} 5\n');
   expect(text).toContain("viv_usd_running 0\n");
 });
+
+it("has no more series than fit a scrape, whatever the ledger names; its sums stay whole", async () => {
+  const lines = Array.from({ length: 1_000 }, (_, i): Partial<Entry>[] => {
+    const task = { task: `t${i}`, token: "1" };
+    const models = [{ model: `m${i}`, usd: 1 }];
+    return [
+      { event: "usage", ...task, engine: "own", models },
+      { event: "ended", ...task, outcome: `o${i}` },
+      { event: `e_${"abcdefghij".charAt(i % 10)}${"x".repeat(i % 25)}`, room: "queue" },
+    ];
+  }).flat();
+  const text = await counted(lines);
+  const usd = [...text.matchAll(/^viv_usd_total\{engine="own",model="(.*)"\} (\d+)$/gm)];
+  expect(usd).toHaveLength(101);
+  expect(usd.at(-1)?.slice(1)).toEqual(["other", "900"]);
+  expect(text.match(/^viv_attempts_total/gm)).toHaveLength(101);
+});

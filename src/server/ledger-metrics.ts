@@ -23,6 +23,7 @@ export class LedgerMetrics {
   readonly #claims = new Map<string, number>();
   readonly #waits = new Map<string, number>();
   readonly #landingOf = new Map<string, string>();
+  readonly #label = { room: few(), event: few(), outcome: few(), engine: few(), model: few() };
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -38,8 +39,9 @@ export class LedgerMetrics {
     const kinds = ["engine", "model", "kind"];
     const tokens = counter("viv_tokens_total", "Tokens of model runs", kinds);
     const bills = new AttemptBills((engine, model, kind, amount) => {
-      if (kind === "usd") usd.inc({ engine, model }, amount);
-      else tokens.inc({ engine, model, kind }, amount);
+      const labels = { engine: this.#label.engine(engine), model: this.#label.model(model) };
+      if (kind === "usd") usd.inc(labels, amount);
+      else tokens.inc({ ...labels, kind }, amount);
     });
     this.#bills = bills;
     new Gauge({
@@ -59,10 +61,10 @@ export class LedgerMetrics {
   add(line: Entry): void {
     const { event, room } = line;
     if (/^[a-z_]{1,30}$/.test(room) && /^[a-z_]{1,30}$/.test(event))
-      this.#events.inc({ room, event });
+      this.#events.inc({ room: this.#label.room(room), event: this.#label.event(event) });
     if (room === "queue") this.#ofTask(line);
     else if (room === "crew" && event === "tick_ended") {
-      this.#ticks.inc({ outcome: wordOf(line.outcome) });
+      this.#ticks.inc({ outcome: this.#label.outcome(wordOf(line.outcome)) });
     } else if (room === "warden" && VERDICTS.has(event)) this.#dances.inc({ verdict: event });
   }
 
@@ -77,7 +79,7 @@ export class LedgerMetrics {
       observe(this.#waited, this.#waits, task, at);
       remember(this.#claims, claim, at);
     } else if (event === "ended") {
-      this.#attempts.inc({ outcome: wordOf(line.outcome) });
+      this.#attempts.inc({ outcome: this.#label.outcome(wordOf(line.outcome)) });
       observe(this.#running, this.#claims, claim, at);
     }
     const isPending = to === "pending" || (event === "enqueued" && to === undefined);
@@ -93,6 +95,18 @@ export class LedgerMetrics {
     this.#landings.inc({ state });
     remember(this.#landingOf, task, state);
   }
+}
+
+/** Programs of others name models and outcomes, and each new value is a series for good. */
+const MOST_VALUES = 100;
+
+/** The first values of a label as they are, all others as `other`. */
+function few(): (value: string) => string {
+  const known = new Set<string>();
+  return (value) => {
+    if (known.size < MOST_VALUES) known.add(value);
+    return known.has(value) ? value : "other";
+  };
 }
 
 const VERDICTS: ReadonlySet<string> = new Set(["pardoned", "executed", "already_dead", "failed"]);

@@ -15,6 +15,8 @@ export const LIMITS = {
   keepAliveMs: 65_000,
   /** How often the times above are looked after. */
   checkMs: 2_000,
+  /** How often it is asked whether the client of a stream may still read. */
+  admitAgainMs: 15_000,
   /** An event stream may be so far behind before it is closed. */
   unreadBytes: 1024 * 1024,
 } as const;

@@ -39,11 +39,14 @@ export function webApp(around: WebAround): Hono<Env> {
   const app = new Hono<Env>();
   let metrics: Promise<Metrics> | undefined;
 
+  const openReads = openReadsOf(around);
+
   app.onError((error, c) => failed(c, error));
   app.use(async (c, next) => {
     for (const [name, value] of Object.entries(HEADERS)) c.header(name, value);
     if (c.req.url.length > limits.queryBytes) throw new HttpError(413, "the address is too long.");
     const { mayChange, hasSession, headers } = await gatekeeper.admit(c.env.incoming);
+    openReads.add(c.env);
     for (const [name, value] of Object.entries(headers)) c.header(name, value);
     c.set("mayChange", mayChange);
     c.set("hasSession", hasSession);
@@ -140,6 +143,27 @@ export function webApp(around: WebAround): Hono<Env> {
     return answer;
   }
   return app;
+}
+
+/**
+ * A stream goes on for days: it ends when its client would not be let in any more, as after `viv token
+ * --renew`. A change goes on to its end.
+ */
+function openReadsOf({ gatekeeper, limits, stopping }: WebAround) {
+  const open = new Set<Env["Bindings"]>();
+  const timer = setInterval(() => {
+    for (const { incoming, outgoing } of open) {
+      gatekeeper.admit(incoming).catch(() => outgoing.destroy());
+    }
+  }, limits.admitAgainMs).unref();
+  stopping.addEventListener("abort", () => clearInterval(timer), { once: true });
+  return {
+    add: (one: Env["Bindings"]) => {
+      if (one.incoming.method !== "GET") return;
+      open.add(one);
+      one.outgoing.once("close", () => open.delete(one));
+    },
+  };
 }
 
 function isForPeople(c: C): boolean {

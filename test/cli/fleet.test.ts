@@ -5,6 +5,7 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
+import { cannotMount, mountTmpfs, remount } from "../support/mounts.ts";
 import { keepersOf, pidOf } from "../support/processes.ts";
 import { cli, Running, viv } from "./support.ts";
 
@@ -287,6 +288,56 @@ describe("in the background", () => {
     });
   });
 
+  it.skipIf(cannotMount)("is refused on a disk that is read-only, as in the foreground", () => {
+    const here = farm();
+    const disk = join(here.folder, "disk");
+    mountTmpfs(disk, "size=4m,mode=0755");
+    const run = join(disk, "run");
+    here.say("enqueue", "--run", run, "--type", "x");
+    remount(disk, "ro");
+    for (const how of [[], ["--detach"]]) {
+      expect(here.say("up", "--run", run, "--no-server", ...how)).toMatchObject({
+        ...{ status: 5, stderr: expect.stringMatching(/run\/\.viv\/up\/fleet.* EROFS/) },
+      });
+    }
+  });
+
+  it("is seen, and can be stopped, whatever became of viv.toml", async () => {
+    const run = "it's my run";
+    const good = toml().replace('"run"', `"${run}"`);
+    const here = farm(good);
+    const file = join(here.folder, "viv.toml");
+    expect(await here.up("--detach").end()).toMatchObject({ status: 0 });
+    const { pid } = here.ps();
+    const states: [string, () => void][] = [
+      ["has mistakes", () => here.write("viv.toml", `${good}[workres]\n`)],
+      ["is gone", () => rmSync(file)],
+      ["is a folder", () => mkdirSync(file)],
+      [
+        "may be written by everybody",
+        () => {
+          rmSync(file, { recursive: true });
+          here.write("viv.toml", good);
+          chmodSync(file, 0o666);
+        },
+      ],
+      [
+        "names another run",
+        () => {
+          chmodSync(file, 0o644);
+          here.write("viv.toml", toml().replace('"run"', '"other"'));
+        },
+      ],
+    ];
+    for (const [what, make] of states) {
+      make();
+      expect([what, here.ps().pid]).toEqual([what, pid]);
+    }
+    expect(here.say("down")).toMatchObject({ status: 0 });
+    expect(isAlive(pid)).toBe(false);
+    expect(here.say("ps").stdout).toContain("/other;");
+  });
+
   it("a second down waits as the first does; after it, down --now still ends in order", async () => {
     const here = farm();
     const downs = () =>
@@ -459,6 +510,7 @@ describe("schedules", () => {
       /viv\.toml:3: cron "61 \* \* \* \*" cannot be used: Invalid value for minute/,
     ],
     ['cron = "0 0 30 2 *"', /:3: cron .* it never fires/],
+    ['cron = "2099-01-01T10:00:00"', /:3: cron .* it is a date/],
     ['cron = "@daily"\ntimezone = "Mars/North"', /:4: timezone must be a time zone like/],
     ['cron = "@daily"\nmissed = "twice"', /:4: missed must be "once" or "skip"/],
     ['crn = "@daily"', /:3: unknown key "crn" in \[\[schedule\]\]; did you mean "cron"/],

@@ -56,6 +56,14 @@ describe("/events", () => {
     await second.next(isLine("enqueued", "x29"));
     const ids = second.ledger().map(({ task }) => task);
     expect(ids).toEqual(["b", "c", ...[...Array(30).keys()].map((i) => `x${i}`)]);
+    // Of another run, whose ledger has grown further than the place that this id names.
+    const other = await serveRun();
+    for (const id of ["1", "2"]) await other.post("/api/enqueue", { type: "t", id });
+    const elsewhere = await Events.open(other, "/events", lastId);
+    await elsewhere.next(({ event }) => event === "reset");
+    await other.post("/api/enqueue", { type: "t", id: "3" });
+    await elsewhere.next(isLine("enqueued", "3"));
+    expect(elsewhere.ledger().map(({ task }) => task)).toEqual(["3"]);
     const third = await Events.open(again, `/events?from=${encodeURIComponent(second.lastId)}`);
     await again.post("/api/enqueue", { type: "t", id: "last" });
     await third.next(isLine("enqueued", "last"));

@@ -105,8 +105,33 @@ describe("the login", () => {
     }
     expect(await tasks(served)).toEqual([]);
     expect((await post({ origin: own })).status).toBe(200);
+    const [name] = session.cookie.split("=");
+    const both = { origin: own, cookie: `${name}=of-another-port; ${session.cookie}` };
+    expect((await post(both)).status).toBe(409); // let in: the task is there already
     served.secrets.renew();
     expect((await post({ origin: own })).status).toBe(401);
+  });
+});
+
+describe("a stream", () => {
+  it("ends with the token that it began with", async () => {
+    const served = await serveRun({}, {}, { admitAgainMs: 5 });
+    const open = (headers: Record<string, string>) =>
+      served.ask("/events", { headers }).then(({ body }) => body as ReadableStream<Uint8Array>);
+    const withToken = await open({ authorization: `Bearer ${served.secrets.token()}` });
+    const ofThisUser = (await open({})).getReader();
+    const isOver = (async () => {
+      for await (const _ of withToken);
+    })().catch(() => {});
+    await ofThisUser.read();
+    served.secrets.renew();
+    await isOver; // or the test runs into its time limit
+    await served.post("/api/enqueue", { type: "t", id: "a" });
+    let text = "";
+    while (!text.includes("enqueued")) {
+      text += new TextDecoder().decode((await ofThisUser.read()).value);
+    }
+    await ofThisUser.cancel();
   });
 });
 

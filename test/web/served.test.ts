@@ -160,6 +160,29 @@ describe.skipIf(!hasBrowser)("a served page", () => {
     await context.close();
   });
 
+  test("begins anew when the server of another run answers at its address", async () => {
+    const { page, context, faults } = await openPage(browser, `${served.address}/#/wire`);
+    await page.locator(`[title="${served.run}"]`).waitFor();
+    await page.waitForFunction(() => document.querySelector(".is-lost") === null);
+    await served.store.enqueue({ id: "of-the-first.1", type: "fix" });
+    await page.getByText("of-the-first.1").first().waitFor();
+    const other = await serveNewRun();
+    try {
+      await Promise.all([served.stopServer(), other.stopServer()]);
+      const { port } = new URL(served.address);
+      other.start("serve", "--port", port, "--json", "--until-stdin-closes");
+      await page.locator(`[title="${other.run}"]`).waitFor();
+      await other.store.enqueue({ id: "of-the-other.1", type: "fix" });
+      await page.getByText("of-the-other.1").first().waitFor();
+      expect(await page.getByText("of-the-first.1").count()).toBe(0);
+      expect(faults).toEqual([]);
+    } finally {
+      await context.close();
+      await other.end();
+      await served.startServer();
+    }
+  });
+
   test("lets a page of another origin change nothing, and read nothing", async () => {
     const { page, context } = await openPage(browser, served.loginLink());
     await page.getByRole("heading", { level: 1 }).waitFor();

@@ -1,3 +1,4 @@
+import { Cron } from "croner";
 import fc from "fast-check";
 import { beforeAll, describe, expect, it } from "vitest";
 import { type Fires, firesOf, loadCron } from "./cron.ts";
@@ -160,8 +161,55 @@ describe("daylight saving in Europe/Berlin", () => {
     ],
     ["a time that exists twice: the first", "30 2 * * *", autumn, ["25T00:30", "26T01:30"]],
     ["a fixed time on both sides of the change", "0 7 * * *", spring, ["29T05:00", "30T05:00"]],
+    [
+      "several that do not exist: one",
+      "15,45 2 * * *",
+      spring,
+      ["29T01:00", "30T00:15", "30T00:45"],
+    ],
+    [
+      "several that exist twice: each once",
+      "15,45 2 * * *",
+      autumn,
+      [...["25T00:15", "25T00:45", "26T01:15", "26T01:45"]],
+    ],
+    [
+      "a list of hours with the missing one",
+      "0 1,2 * * *",
+      spring,
+      [...["29T00:00", "29T01:00", "29T23:00", "30T00:00"]],
+    ],
+    [
+      "the missing one and the one after it: one",
+      "0 2-3 * * *",
+      spring,
+      [...["29T01:00", "30T00:00", "30T01:00"]],
+    ],
   ])("%s", (_, pattern, [from, to], expected) => {
     expect(between(pattern, from, to)).toEqual(expected);
+  });
+
+  it("a list of times fires as its times one by one would", () => {
+    const zones = ["Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Africa/Cairo"];
+    const start = Date.parse("2026-01-01T00:00Z");
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...zones),
+        fc.integer({ min: 0, max: 23 }),
+        fc.uniqueArray(fc.integer({ min: 0, max: 59 }), { minLength: 2, maxLength: 4 }),
+        fc.integer({ min: 0, max: 365 * 24 }),
+        (zone, hour, minutes, hours) => {
+          const time = start + hours * 3_600_000;
+          // Croner is right about a single time of the day.
+          const each = minutes.map((minute) => {
+            const cron = new Cron(`${minute} ${hour} * * *`, { timezone: zone, paused: true });
+            return cron.nextRun(new Date(time))?.getTime() ?? 0;
+          });
+          const list = firesOf(`${minutes.join()} ${hour} * * *`, zone);
+          expect(list.after(time)).toBe(Math.min(...each));
+        },
+      ),
+    );
   });
 
   it("every hour: each hour that passes, once", () => {

@@ -247,3 +247,31 @@ it("runs all of them, looks at least every half minute, and one that fails stops
     note: "broken could not fire: there is no such file",
   });
 });
+
+it("many schedules begin with one write, and a stop does not wait for the rest of them", async () => {
+  const all = Array.from({ length: 50 }, (_, i) => ({ ...NIGHTLY, name: `n${i}` }));
+  let writes = 0;
+  const { files } = host;
+  const updateAll: typeof files.updateAll = (change) => {
+    writes++;
+    return files.updateAll(change);
+  };
+  const stop = new AbortController();
+  const wait = async () => at("2026-11-18T07:00:00Z");
+  const counting = { ...host, files: { ...files, updateAll } };
+  const once = new AbortController();
+  await runSchedules(
+    all,
+    counting,
+    () => {},
+    once.signal,
+    async () => once.abort(),
+  );
+  expect(writes).toBe(1);
+  expect(files.read().size).toBe(50);
+  const stopping = (event: { kind: string }) => {
+    if (event.kind === "fired") stop.abort();
+  };
+  await runSchedules(all, host, stopping, stop.signal, wait);
+  expect(await ids()).toEqual(["n0.20261118T0700Z"]);
+});

@@ -30,7 +30,7 @@ export async function passOver(
   fires: Fires = firesOf(schedule.cron, schedule.timezone),
 ): Promise<void> {
   const { name, missed, enabled } = schedule;
-  const pattern = `${schedule.cron} ${schedule.timezone}`;
+  const pattern = patternOf(schedule);
   const now = host.now();
   const state = host.files.read().get(name);
   // Its past is not missed: nobody had asked for it.
@@ -60,6 +60,21 @@ export async function passOver(
     ...found,
     ...{ handled: iso(due.handled), pattern },
   }));
+}
+
+function patternOf({ cron, timezone }: Schedule): string {
+  return `${cron} ${timezone}`;
+}
+
+/** Those that were never seen begin with the present, all in one write. */
+async function beginNew(schedules: readonly Schedule[], { files, now }: ScheduleHost) {
+  await files.updateAll((states) => {
+    const fresh = schedules.filter(({ name }) => !states.has(name));
+    for (const one of fresh) {
+      states.set(one.name, { handled: iso(now()), pattern: patternOf(one) });
+    }
+    return fresh.length > 0;
+  });
 }
 
 /** Of `handled`, when nothing has happened: a file that is not written is no work for the disk. */
@@ -146,8 +161,10 @@ export async function runSchedules(
 ): Promise<void> {
   const all = schedules.map((one) => ({ one, fires: firesOf(one.cron, one.timezone), ...NEW }));
   let said = "";
+  await beginNew(schedules, host).catch(() => {}); // each pass tries, too, and says why not
   while (!signal.aborted) {
     for (const entry of all) {
+      if (signal.aborted) return;
       if (host.now() < entry.tryAt && entry.tryAt - host.now() <= RETRY_MS) continue;
       entry.tryAt = 0;
       try {

@@ -136,9 +136,10 @@ export function utimesSync(path: string, accessed: Date | number, written: Date 
   by(path, (safe) => lutimesSync(safe, accessed, written));
 }
 
+/** Not with mkdir's own recursion: on a disk that is read-only node's says ENOENT, or never ends. */
 export function mkdirSync(path: string, how: { mode: number; recursive?: boolean }): void {
   const { mode } = how;
-  if (!how.recursive || rootOf(path) === null) {
+  if (!how.recursive) {
     by(path, (safe) => mkdir(safe, how));
     return;
   }

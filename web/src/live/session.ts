@@ -26,7 +26,11 @@ export function namesOf(folder: string): { name: string; path: string } {
 
 export async function readSession(): Promise<void> {
   try {
-    known.value = await get<Session>(SESSION);
+    const found = await get<Session>(SESSION);
+    const before = known.value?.run_dir ?? found.run_dir;
+    // The server of another run has this port now: nothing of the last one may stand beside it.
+    if (found.run_dir !== before) return location.reload();
+    known.value = found;
   } catch {
     // The banner of the connection says what is wrong; the next hello reads it again.
   }
