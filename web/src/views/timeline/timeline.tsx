@@ -132,7 +132,7 @@ export default function TimelineView() {
               <section class="panel" aria-label="Lanes">
                 <header>
                   <NightLegend />
-                  <span class="grow" />
+                  <span class="grow desk" />
                   <span class="t2 sm cut">{summary}</span>
                 </header>
                 <MiniMap timeline={data} whole={whole} shown={shown} onChoose={choose} />
