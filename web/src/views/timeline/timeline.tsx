@@ -121,7 +121,7 @@ export default function TimelineView() {
           {error && <Failure error={error} retry={refresh} />}
           {isEmpty && (
             <Empty
-              title="Nobody has worked yet"
+              title="No attempt yet"
               lessons={[{ title: "Start a worker", command: "viv work --handler ./do.sh" }]}
             >
               Each attempt becomes a bar in the lane of its worker.
