@@ -360,7 +360,9 @@ async function inputError(
   if (!isMissing(issue, input)) return new VivError("USAGE", `--${flag} ${complaint(issue)}.`);
   if (command.positionals?.some((place) => place.key === key)) {
     const what = NEEDED[key] ?? placeholder;
-    const subject = key === "id" && /^(warrant|epitaph)/.test(name) ? "a warrant" : what;
+    const isWarrant = key === "id" && /^(warrant|epitaph)/.test(name);
+    const isSchedule = key === "name" && name.startsWith("schedule");
+    const subject = isWarrant ? "a warrant" : isSchedule ? "a schedule" : what;
     return new VivError("USAGE", `viv ${name} needs ${subject}: viv ${name} ${placeholder}`);
   }
   return new VivError("USAGE", `viv ${name} needs --${flag}; see: viv ${name} --help`);

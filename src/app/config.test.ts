@@ -349,6 +349,7 @@ describe("a mistake elsewhere", () => {
       'limits.run = "x"',
       'unknown key "run" in [limits]; it belongs above the first table of the file.',
     ],
+    ["workers.cuont = 3", 'unknown key "cuont" in [workers]; did you mean "count"?'],
     ["limits.review = 0", "review must be a whole number, at least 1."],
     [
       'limits.log = "10 apples"',

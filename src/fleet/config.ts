@@ -42,7 +42,8 @@ function workersIn(top: ConfigTable): WorkerGroup[] | null {
   const table = top.section("workers");
   const own = readGroup(table, PLAIN);
   const groups = table.keys.flatMap((name): WorkerGroup[] => {
-    const group = KEYS.includes(name) ? undefined : table.table(name);
+    // Asking for a table would count as knowing the key: "cuont = 3" is refused below.
+    const group = !KEYS.includes(name) && table.hasTable(name) ? table.table(name) : undefined;
     if (group === undefined) return [];
     if (!isName(name)) table.note([name], `${JSON.stringify(name)} cannot be part of a name`);
     else if (name === PLAIN)

@@ -87,7 +87,11 @@ function sentence(event: FleetEvent, { color }: Term): string | null {
       return `${counted(event.parts.length, "part")} for ${plain(event.run)} (pid ${event.pid})`;
     case "ready": {
       const at = event.address === null ? "" : `; open ${color.cyan(event.address)}`;
-      return `${color.green("ready")}${at}; Ctrl-C stops it in order`;
+      const login =
+        event.address === null
+          ? ""
+          : color.dim("\nto make changes there, log in with: viv token --link");
+      return `${color.green("ready")}${at}; Ctrl-C stops it in order${login}`;
     }
     case "empty":
       return color.yellow(plain(event.message));

@@ -7,6 +7,7 @@ import { localMachine } from "../platform/processes/machine.ts";
 import { defineRunStream, type RunContext } from "../queue/operation.ts";
 import { anyState } from "../queue/schemas.ts";
 import type { Store } from "../queue/store.ts";
+import { noSuchTask } from "../queue/task.ts";
 import { DEFAULT_LOG_BYTES } from "../work/attempt.ts";
 import { limitsSection } from "../work/config-route.ts";
 import { workerHostPort } from "../work/host.ts";
@@ -169,7 +170,7 @@ async function mergeContext(
 /** Whether the task that a person has named can land at all. */
 async function assertHasBranch(store: Store, id: string): Promise<void> {
   const view = await store.show(id);
-  if (view === null) throw new VivError("TASK_NOT_FOUND", `there is no task ${idWord(id)}.`);
+  if (view === null) throw noSuchTask(id);
   if (branchOfTask(store, id) === null) {
     const why = 'its route has no workspace = "worktree"';
     throw new VivError("INVALID", `${idWord(id)} has no branch to land: ${why}.`);

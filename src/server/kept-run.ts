@@ -29,7 +29,8 @@ export class KeptRun {
     const { config } = run;
     if (config === undefined) return;
     this.#unwatch = host.watchConfig(config.file, (read) => {
-      if ("problem" in read) warn(`${read.problem} The last good settings still count.`);
+      if ("problem" in read)
+        warn(`${read.problem}\nthe last good viv.toml still counts; see: viv config check`);
       else this.#run = { ...this.#run, config: read.config };
     });
   }

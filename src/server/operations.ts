@@ -11,7 +11,7 @@ import {
 } from "../operation/operation.ts";
 import { DEFAULT_PORT, type ServerSettings, serverSection } from "./config.ts";
 import { secretsIn } from "./secrets.ts";
-import { readServer, removeServer, writeServer } from "./server-file.ts";
+import { readServer, removeServer, type ServerRecord, writeServer } from "./server-file.ts";
 import { serverPort } from "./server-host.ts";
 
 /** What `viv serve` reports, one JSON object per line. */
@@ -58,13 +58,19 @@ export const serve = defineStream({
           const { keepNewSpaceSmall } = await import("./memory.ts");
           keepNewSpaceSmall();
           const server = await startServer({ host, run, settings, warn });
+          let before: ServerRecord | null = null;
           try {
-            noted(warn, () => writeServer(path, host.machine, server.address));
+            noted(warn, () => {
+              before = writeServer(path, host.machine, server.address);
+              if (before !== null) {
+                warn(`another server answers for this run at ${before.address}, pid ${before.pid}`);
+              }
+            });
             emit({ kind: "up", pid: process.pid, address: server.address, run: path });
             await stopped;
             emit({ kind: "stopping" });
           } finally {
-            noted(warn, () => removeServer(path, host.machine));
+            noted(warn, () => removeServer(path, host.machine, before));
             await server.stop();
           }
           emit({ kind: "finished" });

@@ -13,6 +13,8 @@ const shape = z.object({
 });
 export type ServerRecord = z.output<typeof shape>;
 
+type Here = Pick<Machine, "clock" | "self" | "vitality">;
+
 const fileIn = (run: string) => join(run, ".viv/server.json");
 
 /** Null without one, and when its process is gone. */
@@ -21,13 +23,22 @@ export function readServer(run: string, machine: Pick<Machine, "vitality">): Ser
   return found.success && machine.vitality(found.data) !== "gone" ? found.data : null;
 }
 
-export function writeServer(run: string, machine: Machine, address: string): void {
+/** Returns the record of another server of this run that still answers. */
+export function writeServer(run: string, machine: Here, address: string): ServerRecord | null {
+  const other = readServer(run, machine);
   const since = new Date(machine.clock.now()).toISOString();
   const record: ServerRecord = { ...machine.self(), address, since };
-  replaceFileUnsynced(fileIn(run), `${JSON.stringify(record)}\n`);
+  write(run, record);
+  return other;
 }
 
-/** Only our own: another server may have begun since. */
-export function removeServer(run: string, machine: Machine): void {
-  if (readServer(run, machine)?.pid === machine.self().pid) removeSync(fileIn(run));
+/** Only our own: another server may have begun since. One that answered before us is found again. */
+export function removeServer(run: string, machine: Here, before: ServerRecord | null): void {
+  if (readServer(run, machine)?.pid !== machine.self().pid) return;
+  if (before !== null && machine.vitality(before) !== "gone") write(run, before);
+  else removeSync(fileIn(run));
+}
+
+function write(run: string, record: ServerRecord): void {
+  replaceFileUnsynced(fileIn(run), `${JSON.stringify(record)}\n`);
 }

@@ -173,7 +173,7 @@ const SCENES: Record<string, Scene> = {
       ],
       [["logs", "-f", "--setup"], "viv logs needs a task: viv logs ID --setup; see: viv ls"],
       [["logs", "t.1", "--worker", "w"], "--worker and --types choose among all tasks"],
-      ...["show", "why", "logs", "cancel", "retry", "approve"].map(
+      ...["show", "why", "logs", "cancel", "retry", "approve", "merge"].map(
         (name): Row => [[name, "t.9"], "there is no task t.9 in this run; see: viv ls", 3],
       ),
       [["costs", "--by", "modle"], '--by "modle" is not known; did you mean model?'],

@@ -638,6 +638,7 @@ describe("the program", () => {
     [["dog", "--json"], "viv dog needs a word before --json; there are: viv dog pool status"],
     [["board", "claim"], "viv board claim needs a task: viv board claim SLUG"],
     [["crew", "pause"], "viv crew pause needs a member: viv crew pause NAME"],
+    [["schedule", "pause"], "viv schedule pause needs a schedule: viv schedule pause NAME"],
     [["warrant", "show"], "viv warrant show needs a warrant: viv warrant show ID"],
     [["board", "open"], "viv board open needs a title: viv board open TITLE"],
   ])("%j says what is missing", async (args, text) => {

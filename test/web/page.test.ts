@@ -1,7 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startDevServer } from "../../web/dev/server.mjs";
-import { expectAccessible, hasBrowser, openPage, startBrowser } from "./browser.ts";
+import { expectAccessible, hasBrowser, openPage, PHONE, startBrowser } from "./browser.ts";
 
 /** The page in a real browser, with made-up answers of the contract (web/dev/). */
 
@@ -92,6 +92,21 @@ describe.skipIf(!hasBrowser)("the page", () => {
       await drawer.waitFor({ state: "detached" });
       expect(faults).toEqual([]);
       await context.close();
+    });
+  });
+
+  test("a board without reviews begins where tasks are, with the keys and on a phone", async () => {
+    await withServer({}, async (server) => {
+      server.run.review.length = 0;
+      server.run.waiting.length = 0;
+      const desk = await openPage(browser, `${server.url}/#/board`);
+      await desk.page.locator('[data-column="ready"] .card').first().waitFor();
+      await desk.page.keyboard.press("j");
+      await desk.page.locator('[data-column="ready"] .card:focus').waitFor();
+      await desk.context.close();
+      const phone = await openPage(browser, `${server.url}/#/board`, { size: PHONE });
+      await phone.page.locator('[data-column="working"] .card').first().waitFor();
+      await phone.context.close();
     });
   });
 

@@ -53,6 +53,9 @@ describe.skipIf(!hasBrowser)("each view", () => {
           return Math.max(beside, document.documentElement.scrollWidth - innerWidth);
         });
         expect.soft(wide, `${view} ${name} scrolls sideways`).toBeLessThanOrEqual(0);
+        // Only its parts scroll: else the focus can move the whole page away.
+        const long = await page.evaluate(() => document.documentElement.scrollHeight - innerHeight);
+        expect.soft(long, `${view} ${name} is longer than the window`).toBeLessThanOrEqual(0);
         // The board of an open task shows its column.
         if (!view.includes("task=")) {
           const scrolled = await page.evaluate(() =>

@@ -233,10 +233,12 @@ export function report(run, since) {
   };
 }
 
+/** A test may have emptied a column. */
 function needs(run) {
-  const [first, second] = run.review;
-  const [failed, other] = run.failed;
-  return [
+  const none = { id: "", title: "" };
+  const [first = none, second = none] = run.review;
+  const [failed = none, other = none] = run.failed;
+  const all = [
     {
       kind: "review",
       subject: first.id,
@@ -308,6 +310,7 @@ function needs(run) {
       since: ago(310 * 60e3),
     },
   ];
+  return all.filter(({ subject }) => subject !== "");
 }
 
 export function timeline(since) {

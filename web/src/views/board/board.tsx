@@ -21,7 +21,8 @@ const data = new BoardData();
 
 export function Board() {
   const filter = param("filter");
-  const shown = COLUMNS.find((column) => column === param("col")) ?? "review";
+  const first = useFirstColumn();
+  const shown = COLUMNS.find((column) => column === param("col")) ?? first;
   const columns = useRef<HTMLDivElement>(null);
   // Before the frame is drawn: the server works meanwhile.
   useLayoutEffect(() => {
@@ -108,6 +109,19 @@ function Switcher({ shown }: { shown: Column }) {
   );
 }
 
+/** What a phone begins with: the first of these that has a task. It stays, whatever happens then. */
+const FIRST: readonly Column[] = ["review", "working", "failed", "ready", "waiting", "done"];
+
+function useFirstColumn(): Column {
+  const chosen = useRef<Column | undefined>(undefined);
+  chosen.current ??= FIRST.find((column) => (data.counts.value?.[column] ?? 0) > 0);
+  return chosen.current ?? "review";
+}
+
+function hasCards(column: Column): boolean {
+  return data.columns[column].total.value > 0;
+}
+
 function useBoardKeys(shown: Column): void {
   const openFocused = () => {
     const { column, index } = boardFocus.value;
@@ -125,7 +139,9 @@ function useBoardKeys(shown: Column): void {
   };
   const step = (by: number) => {
     const open = openTask.value;
-    const { column, index, isAsked } = boardFocus.value;
+    const { column: focused, index, isAsked } = boardFocus.value;
+    // An empty column has no card to go on from.
+    const column = hasCards(focused) ? focused : (COLUMNS.find(hasCards) ?? focused);
     const at = open === null ? -1 : data.columns[column].indexOf(open);
     // The first press shows where one is.
     const isFirst = open === null && !isAsked && document.activeElement?.closest(".card") === null;
@@ -135,7 +151,7 @@ function useBoardKeys(shown: Column): void {
     const { column, index } = boardFocus.value;
     for (let at = COLUMNS.indexOf(column) + by; COLUMNS[at] !== undefined; at += by) {
       const next = COLUMNS[at];
-      if (next && data.columns[next].total.value > 0) return toRow(next, index);
+      if (next && hasCards(next)) return toRow(next, index);
     }
   };
   useKeys([
@@ -147,7 +163,7 @@ function useBoardKeys(shown: Column): void {
     { keys: ["p"], label: "Hold, or go on", run: () => data.hold(!data.isHeld.value) },
   ]);
   useEffect(() => {
-    if (data.columns[boardFocus.value.column].total.value === 0) {
+    if (!hasCards(boardFocus.value.column)) {
       boardFocus.value = { column: shown, index: 0, isAsked: false };
     }
     siblings.value = { next: () => step(1), previous: () => step(-1) };

@@ -107,6 +107,7 @@ export function BoardColumn({
         <Arrived data={data} column={column} onShow={showNew} />
       </header>
       <div class="scroll live" ref={scroller} tabIndex={cards.total.value === 0 ? 0 : -1}>
+        {total === 0 && <p class="none t3">No task here.</p>}
         <Rows data={data} column={column} height={height} range={range.value} pool={pool.value} />
       </div>
       <footer>

@@ -49,7 +49,7 @@ export default function FleetView() {
           {error && <Failure error={error} retry={refresh} />}
           {data?.gate && <GatePanel gate={data.gate} fleet={data} />}
           {isEmpty && (
-            <Empty title="Nobody works here yet" lessons={LESSONS}>
+            <Empty title="No worker here yet" lessons={LESSONS}>
               A worker claims ready tasks and runs a handler for each. It appears here at once.
             </Empty>
           )}

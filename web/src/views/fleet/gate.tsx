@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Fleet } from "../../live/data-shapes.ts";
-import { count } from "../../parts/format.ts";
+import { count, counted } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { Since } from "../../parts/since.tsx";
@@ -42,7 +42,8 @@ interface OneGate {
 function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
   const { max, holders, queue, where } = gate;
   const free = Math.max(0, Math.min(max ?? 0, MOST_SLOTS) - holders.length);
-  const note = max === null ? `${holders.length} running` : `${holders.length} of ${max} slots`;
+  const note =
+    max === null ? `${holders.length} running` : `${holders.length} of ${counted(max, "slot")}`;
   const isMachine = where.startsWith("one");
   return (
     <Panel
@@ -57,7 +58,7 @@ function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
     >
       <div class="pad gate-row">
         <ol class="in-line" aria-label={`${count(queue.length)} in line`}>
-          {queue.length === 0 && <li class="none t3">nobody waits</li>}
+          {queue.length === 0 && <li class="none t3">none in line</li>}
           {queue.slice(0, 6).map(({ name, priority, since }, at) => (
             <li key={`${name} ${since}`}>
               <span class="t3">{at + 1}</span>

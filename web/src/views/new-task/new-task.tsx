@@ -104,7 +104,13 @@ export default function NewTask({ onClose }: { onClose: () => void }) {
       </Labelled>
       <div class="pair">
         <Labelled label="Type" error={wrong.type}>
-          <input list="task-types" required placeholder={first} {...CODE} {...bound("type")} />
+          <input
+            list="task-types"
+            required
+            placeholder={first && `like ${first}`}
+            {...CODE}
+            {...bound("type")}
+          />
         </Labelled>
         <Labelled label="Id (or made for it)" error={wrong.id}>
           <input {...CODE} {...bound("id")} />

@@ -26,6 +26,9 @@ const PERIODS = [
   { since: "7d", label: "7d", title: "The week" },
 ] as const;
 
+/** Lines of news beside the figures, by the number of needs above them. */
+const ROOM_FOR_NEWS = [8, 8, 7, 5, 4];
+
 /** What needs a person first; then done, proven, landed, cost, and the night as a strip. */
 export function Overview() {
   const period = PERIODS.find(({ since }) => since === param("since")) ?? PERIODS[0];
@@ -91,12 +94,16 @@ function Loaded({
   timeline: Timeline | null;
   title: string;
 }) {
+  const needs = needRows(report.needs_you);
+  const news = ROOM_FOR_NEWS[needs.length];
   return (
     <div class="wrap">
       <Lead report={report} />
-      <JustNow />
       <div class="cols-2">
-        <NeedsList rows={needRows(report.needs_you)} total={report.needs_you.length} />
+        <div class="needs-side">
+          <NeedsList rows={needs} total={report.needs_you.length} />
+          {news !== undefined && <JustNow most={news} />}
+        </div>
         <div class="stack fills">
           <Funnel report={report} />
           <Cost report={report} />
@@ -142,8 +149,9 @@ function Lead({ report }: { report: Report }) {
         </b>
       </p>
       <p class="t3">
-        {counted(counts.claimed, "task")} at work, {count(counts.pending)} ready,{" "}
-        {count(counts.waiting)} waiting.
+        {counts.claimed + counts.pending + counts.waiting === 0
+          ? "The queue is empty."
+          : `${counted(counts.claimed, "task")} at work, ${count(counts.pending)} ready, ${count(counts.waiting)} waiting.`}
         {emptyAt(report)}
       </p>
     </div>
@@ -160,7 +168,8 @@ function emptyAt({ counts, done, since, until, worked }: Report): string {
     Math.min(...worked.map(({ from }) => Date.parse(from)), now),
   );
   const at = now + (left / done.count) * (now - began);
-  if (at === now || at - now > 7 * 86_400_000) return "";
+  // A clock without seconds says nothing about the next minute.
+  if (at - now < 60_000 || at - now > 7 * 86_400_000) return "";
   const time = at - now < 86_400_000 ? clock(at) : moment(at, now);
   return ` At this rate the queue is empty at ${time}.`;
 }

@@ -121,7 +121,7 @@ export default function TimelineView() {
           {error && <Failure error={error} retry={refresh} />}
           {isEmpty && (
             <Empty
-              title="Nobody has worked yet"
+              title="No attempt yet"
               lessons={[{ title: "Start a worker", command: "viv work --handler ./do.sh" }]}
             >
               Each attempt becomes a bar in the lane of its worker.
@@ -132,7 +132,7 @@ export default function TimelineView() {
               <section class="panel" aria-label="Lanes">
                 <header>
                   <NightLegend />
-                  <span class="grow" />
+                  <span class="grow desk" />
                   <span class="t2 sm cut">{summary}</span>
                 </header>
                 <MiniMap timeline={data} whole={whole} shown={shown} onChoose={choose} />

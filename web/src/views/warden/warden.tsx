@@ -64,13 +64,13 @@ export default function WardenView() {
           {data?.paused && (
             <div class="note s-review">
               <span class="grow">
-                The pool is paused by <bdi>{data.paused.by}</bdi>: <bdi>{data.paused.why}</bdi>.
-                Nobody is asked, and nobody is ended.
+                The pool is paused by <bdi>{data.paused.by}</bdi>: <bdi>{data.paused.why}</bdi>. No
+                agent is asked, and none is ended.
               </span>
             </div>
           )}
           {hasNothing ? (
-            <Empty title="Nobody was asked yet" lessons={LESSONS}>
+            <Empty title="No agent was asked yet" lessons={LESSONS}>
               The warden asks a silent agent up to three times, and ends only what does not answer.
               Each end leaves a receipt.
             </Empty>
@@ -79,7 +79,7 @@ export default function WardenView() {
               <>
                 <div class="cols-2">
                   <Panel title="Dances" note={`${count(dances.length)} in progress`}>
-                    {dances.length === 0 && <p class="pad t2">Nobody is being asked.</p>}
+                    {dances.length === 0 && <p class="pad t2">No agent is being asked.</p>}
                     {dances.map((dance) => (
                       <Dance
                         key={dance.dog}
