@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
 import { pitOf } from "../../src/pit/pit-store.ts";
@@ -17,6 +17,7 @@ import { ERRNOS, OneCallFails } from "../support/call-faults.ts";
 import { type Fault, Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
+import { useQuickLocks } from "../support/quick-locks.ts";
 import { countedCompletions } from "../support/run-files.ts";
 
 /**
@@ -221,6 +222,8 @@ const SCENARIOS: Scenario[] = [
     act: ({ store }) => store.doctor({ fix: true }),
   },
 ];
+
+beforeAll(useQuickLocks);
 
 afterEach(() => {
   vi.useRealTimers();
