@@ -5,16 +5,40 @@ import { BaseSequencer, type TestSpecification } from "vitest/node";
 
 /**
  * What takes longest, first: otherwise one worker ends with them while the other has nothing left
- * to do. (vitest remembers how long a file took, but not in a new clone.)
+ * to do. (vitest remembers how long a file took, but not in a new clone.) Files that mostly wait, for
+ * a warden's questions or a fleet, stand between files that compute: so they share two cores well.
  */
 const ORDER = [
-  /^test\/examples\/(newsroom|snake-pit)\./,
-  /^test\/crash\/(every-step|racing-claimers|pit-every-step|refused-or-done|damage|outage)\./,
+  /^test\/warden\/dances\./, // waits
+  /^test\/crash\/refused-or-done\./,
+  /^test\/examples\/newsroom\./,
+  /^src\/warden\/suspects\/session-suspect\./, // waits
+  /^test\/crash\/pit-every-step\./,
+  /^src\/merge\/queue\./,
+  /^test\/cli\/up\./, // waits
+  /^test\/crash\/own-branch\./,
+  /^test\/cli\/fleet\./, // waits
+  /^test\/crash\/merge-every-step\./,
+  /^test\/warden\/killed\./, // waits
+  /^test\/crash\/damage\./,
+  /^test\/cli\/crew\./, // waits
+  /^src\/work\/workspaces\./,
+  /^src\/warden\/suspects\/session-exact\./, // waits
+  /^test\/merge\/sync\./,
+  /^test\/web\/(demo|views|page)\./,
+  /^test\/warden\/seed-pool\./, // waits
+  /^test\/crash\/(setup-every-step|every-step|racing-claimers|outage)\./,
+  /^src\/work\/workspaces\/onto\./,
+  /^src\/platform\/tmux\/tmux-lost\./, // waits
+  /^test\/docs\/docs\./,
+  /^test\/examples\/snake-pit\./,
+  /^test\/cli\/(templates|machine-errors|pause-worker)\./,
+  /^src\/merge\/right-of-way\./,
+  /^test\/engines\/llm-bad-days\./,
   /^src\/queue\/fs\/fs-store\./,
   /^test\/(examples|board|mixed|crash)\//,
-  /^test\/cli\/(demo-fleet|up|crew|engines|hostile-state)\./,
   /^test\//,
-  /^src\/(queue|platform|warden)\//,
+  /^src\/(queue|platform|warden|merge|work)\//,
 ];
 
 class SlowFirst extends BaseSequencer {

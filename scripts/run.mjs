@@ -16,6 +16,17 @@ export function run(command, args, options = {}) {
   return signal ? 1 : status;
 }
 
+/** The same, while what has been started before goes on. */
+export function runBeside(command, args) {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { cwd: root, stdio: "inherit" });
+    child.on("error", (error) =>
+      reject(new Error(`cannot run ${command}: ${error.message}`, { cause: error })),
+    );
+    child.on("close", (status) => resolve(status ?? 1));
+  });
+}
+
 /** Runs a command without input; resolves with its exit status and all that it said. */
 export function runQuietly(command, args) {
   return new Promise((resolve, reject) => {

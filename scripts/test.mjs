@@ -1,11 +1,11 @@
-// `npm test`: every check, then the tests. `npm test -- <vitest arguments>`: only the tests
+// `npm test`: the tests, and every check. `npm test -- <vitest arguments>`: only the tests
 // they select. The last line says how many tests passed and failed.
 
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { countTests, describeCounts } from "./count-tests.mjs";
-import { root, run, runQuietly, tool } from "./run.mjs";
+import { root, runBeside, runQuietly, tool } from "./run.mjs";
 import { ensureBuilt, ensureDebianPackages, ensureInstalled, tryDebianPackages } from "./setup.mjs";
 
 const selection = process.argv.slice(2);
@@ -25,44 +25,46 @@ const missing = tryDebianPackages(others.map((name) => ({ command: name, package
 for (const { command } of missing) console.error(`${command} is not installed: no test with it.`);
 ensureBuilt();
 
-if (selection.length === 0) {
-  await checkAtOnce([
-    ["tsc", tool("tsc"), ["--noEmit"]],
-    ["tsc of the page", tool("tsc"), ["--project", "web"]],
-    ["knip", tool("knip"), []],
-    ["biome ci", tool("biome"), ["ci", "."]],
-    ["import direction", process.execPath, [join(root, "scripts/check-imports.mjs")]],
-  ]);
-}
-const counts = runTests();
+const checks = selection.length === 0 ? startChecks() : [];
+const counts = await runTests();
+await reportChecks(checks);
 if (counts.passed + counts.failed === 0) failed.push("no test ran");
 
 if (failed.length > 0) console.log(`\nFailed: ${failed.join(", ")}`);
 console.log(`\n${describeCounts(counts)}`);
 process.exitCode = failed.length > 0 || counts.failed > 0 ? 1 : 0;
 
-function check(name, command, args) {
-  console.log(`\n== ${name}`);
-  if (run(command, args) !== 0) failed.push(name);
+/**
+ * Beside the tests, in the time in which those wait: with a lower priority, so that no test waits for a
+ * check. What they say comes after the tests.
+ */
+function startChecks() {
+  return [
+    ["tsc", tool("tsc"), ["--noEmit"]],
+    ["tsc of the page", tool("tsc"), ["--project", "web"]],
+    ["knip", tool("knip"), []],
+    ["biome ci", tool("biome"), ["ci", "."]],
+    ["import direction", process.execPath, [join(root, "scripts/check-imports.mjs")]],
+  ].map(([name, command, args]) => ({ name, ended: runQuietly("nice", [command, ...args]) }));
 }
 
-/** Each in a process of its own; what they say comes one after the other. */
-async function checkAtOnce(checks) {
-  const running = checks.map(([, command, args]) => runQuietly(command, args));
-  for (const [at, [name]] of checks.entries()) {
-    const { status, said } = await running[at];
+async function reportChecks(checks) {
+  for (const { name, ended } of checks) {
+    const { status, said } = await ended;
     console.log(`\n== ${name}`);
     process.stdout.write(said);
     if (status !== 0) failed.push(name);
   }
 }
 
-function runTests() {
+async function runTests() {
   const folder = mkdtempSync(join(tmpdir(), "viv-test-"));
   const report = join(folder, "report.json");
   try {
     const reporters = ["--reporter=default", "--reporter=json", `--outputFile.json=${report}`];
-    check("vitest", tool("vitest"), ["run", ...reporters, ...selection]);
+    console.log("\n== vitest");
+    const status = await runBeside(tool("vitest"), ["run", ...reporters, ...selection]);
+    if (status !== 0) failed.push("vitest");
     return countTests(report);
   } finally {
     rmSync(folder, { recursive: true, force: true });

@@ -94,7 +94,7 @@ async function moveBranch(
 ): Promise<"moved" | "lost" | { lock: string }> {
   const ref = `refs/heads/${tip.branch}`;
   const args = ["update-ref", "-m", `viv board: ${subject}`, ref, to, tip.commit];
-  const { status, stderr } = await askGit(args, { cwd: top });
+  const { status, stderr } = await askGit(args, { cwd: top, isShielded: true });
   if (status === 0) return "moved";
   const lock = /'([^']*\.lock)': File exists/.exec(stderr)?.[1];
   if (lock !== undefined) return { lock: resolve(top, lock) };

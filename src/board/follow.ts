@@ -102,7 +102,7 @@ async function updateIndex(
   const args = ["update-index", "-q", "--cacheinfo", info, ...rest];
   const lock = join(checkout.gitDir, "index.lock");
   for (let tries = 0; ; tries++) {
-    const answer = await askGit(args, { cwd: checkout.top });
+    const answer = await askGit(args, { cwd: checkout.top, isShielded: true });
     // 1: another file was edited.
     if (answer.status === 0 || answer.status === 1) return null;
     // With -q, git prints nothing when it finds the lock.

@@ -39,6 +39,8 @@ export async function findCrew(context: Context, given: string | undefined) {
     const limit = request.cmd === "tick" ? Number.POSITIVE_INFINITY : PATIENCE_MS;
     const began = performance.now();
     for (;;) {
+      // Before the look: to "stop" a crew answers in its last moment.
+      const wasUp = isUp();
       const answer = files.takeAnswer(id) as Answer | null;
       if (answer?.ok) return answer;
       if (answer !== null) {
@@ -46,7 +48,7 @@ export async function findCrew(context: Context, given: string | undefined) {
         throw new VivError(code, message);
       }
       signal?.throwIfAborted();
-      if (!isUp()) throw new VivError("UNSUPPORTED", "the crew ended before it answered.");
+      if (!wasUp) throw new VivError("UNSUPPORTED", "the crew ended before it answered.");
       if (performance.now() - began > limit) {
         throw new VivError("LOCKED", "the crew does not answer.");
       }

@@ -1,12 +1,14 @@
-import { rmSync, writeFileSync } from "node:fs";
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import type { Board, BoardTask } from "../../src/board/board.ts";
 import { changeBoard, type Decision } from "../../src/board/change.ts";
 import { checkoutOf } from "../../src/board/checkout.ts";
 import { waitForLock } from "../../src/board/commit.ts";
 import { claimMove } from "../../src/board/moves.ts";
 import { cli } from "../cli/support.ts";
+import { newFolder } from "../support/folders.ts";
+import { useGit } from "../support/landing-world.ts";
 import { Repository } from "./support.ts";
 
 const CLAIM: Decision = {
@@ -50,4 +52,19 @@ describe("a stale lock on the branch", () => {
     expect(repo.head).toBe(head);
     expect(repo.git("status", "--porcelain")).toBe("");
   });
+});
+
+it("a Ctrl-C at the terminal reaches no git that holds a lock for the change", async () => {
+  const repo = new Repository();
+  const log = join(newFolder(), "groups");
+  useGit(
+    newFolder(),
+    `case " $* " in *" update-ref "*|*" update-index "*) echo $$ $(cut -d' ' -f5 /proc/$$/stat) >>'${log}';; esac
+exec "$git" "$@"`,
+  );
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await changeBoard(await checkoutOf(repo.board), async () => {}, "wren", CLAIM);
+  const calls = readFileSync(log, "utf8").trim().split("\n");
+  expect(calls).toHaveLength(2);
+  for (const [pid, group] of calls.map((line) => line.split(" "))) expect(group).toBe(pid);
 });

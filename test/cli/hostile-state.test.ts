@@ -1,4 +1,4 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
@@ -12,9 +12,9 @@ import {
 } from "node:fs";
 import { createServer } from "node:net";
 import { dirname, join } from "node:path";
-import { expect, onTestFinished, test } from "vitest";
+import { afterAll, expect, onTestFinished, test } from "vitest";
 import { newFolder } from "../support/folders.ts";
-import { VIV } from "./support.ts";
+import { VivLoop } from "../support/viv-loop.ts";
 
 /**
  * Whatever lies where a state file should be, in each place: a command does its work, or says in a
@@ -149,29 +149,18 @@ const SYSTEMS: Record<string, System> = {
   },
 };
 
-interface Told {
-  status: number | null;
-  text: string;
-}
+/** Of one process each: several files are tried at once. */
+const LOOPS = [new VivLoop(), new VivLoop(), new VivLoop()];
+afterAll(() => {
+  for (const loop of LOOPS) loop.close();
+});
 
 /** Null as the status: it hung, and was ended. */
-function run(args: readonly string[], { folder, env }: Place): Promise<Told> {
-  return new Promise((resolve) => {
-    const child = spawn(process.execPath, [VIV, ...args], {
-      ...{ cwd: folder, env: { PATH: process.env.PATH, ...env } },
-      ...{ stdio: ["ignore", "pipe", "pipe"], timeout: 20_000, killSignal: "SIGKILL" },
-    });
-    let text = "";
-    for (const stream of [child.stdout, child.stderr]) {
-      stream?.setEncoding("utf8").on("data", (more) => {
-        text += more;
-      });
-    }
-    child.on("close", (status) => resolve({ status, text }));
-  });
+function run(args: readonly string[], { folder, env }: Place, [loop] = LOOPS) {
+  return (loop as VivLoop).run({ args, cwd: folder, env: { PATH: process.env.PATH, ...env } });
 }
 
-async function check(kind: string, system: System, file: string): Promise<string[]> {
+async function check(kind: string, system: System, file: string, loop: VivLoop): Promise<string[]> {
   const here = system.make();
   const path = join(here.folder, file);
   if (existsSync(path)) rmSync(path, { recursive: true });
@@ -179,7 +168,7 @@ async function check(kind: string, system: System, file: string): Promise<string
   KINDS[kind]?.(path);
   const bad: string[] = [];
   for (const command of system.commands) {
-    const { status, text } = await run(command, here);
+    const { status, text } = await run(command, here, [loop]);
     const isBug = status === 70 || /\bbug in viv\b|^\s+at .*:\d+:\d+\)?$/m.test(text);
     if (status === null) bad.push(`${file} is ${kind}: viv ${command.join(" ")} hangs`);
     else if (isBug) bad.push(`${file} is ${kind}: viv ${command.join(" ")}: ${text.slice(0, 300)}`);
@@ -203,12 +192,12 @@ for (const [name, system] of Object.entries(SYSTEMS)) {
     test(`${name}: ${kind} in each place is repaired, or told`, async () => {
       const left = [...system.files];
       const bad: string[] = [];
-      const worker = async () => {
+      const worker = async (loop: VivLoop) => {
         for (let file = left.pop(); file !== undefined; file = left.pop()) {
-          bad.push(...(await check(kind, system, file)));
+          bad.push(...(await check(kind, system, file, loop)));
         }
       };
-      await Promise.all([worker(), worker(), worker()]);
+      await Promise.all(LOOPS.map(worker));
       expect(bad).toEqual([]);
     });
   }

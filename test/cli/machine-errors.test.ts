@@ -2,10 +2,11 @@ import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { OneCallFails } from "../support/call-faults.ts";
 import { newFolder } from "../support/folders.ts";
+import { useQuickLocks } from "../support/quick-locks.ts";
 import { places } from "../support/run-files.ts";
 import { cli, json, ok, type Surroundings, VIV } from "./support.ts";
 
@@ -52,6 +53,8 @@ const COMMANDS: [string, () => Promise<unknown>, string[], string][] = [
 ];
 
 describe("a disk that fails once", () => {
+  beforeAll(useQuickLocks);
+
   it.each(COMMANDS)("%s: exit 0 and moved, or exit 5 and not", async (_, setUp, args, to) => {
     for (let at = 1; ; at++) {
       run = join(newFolder(), "run");

@@ -1,12 +1,13 @@
 import { mkdirSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
 import type { DoctorReport, Finding, Store } from "../../src/queue/store.ts";
 import { type Fault, Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
+import { useQuickLocks } from "../support/quick-locks.ts";
 import { contents, countedCompletions, ledgerLines, names, places } from "../support/run-files.ts";
 
 /**
@@ -361,6 +362,8 @@ const FAULTS: Record<Fault, string> = {
   tear: "death in the middle of a write",
   enospc: "a full disk",
 };
+
+beforeAll(useQuickLocks);
 
 afterEach(() => {
   vi.useRealTimers();

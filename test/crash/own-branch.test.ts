@@ -45,8 +45,9 @@ function fatalGit(home: string, number: number, when: "before" | "after") {
   mkdirSync(bin);
   const work = when === "after" ? `${real} "$@";` : "";
   const script = `#!/bin/sh
+set -C # so that ">" makes a file that was not there, without a program
 n=1
-until mkdir ${bin}/call.$n 2>/dev/null; do n=$((n + 1)); done
+until command : 2>/dev/null >${bin}/call.$n; do n=$((n + 1)); done
 test $n = ${number} && { ${work} kill -9 $PPID; exit 1; }
 exec ${real} "$@"
 `;

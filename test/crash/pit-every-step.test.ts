@@ -8,7 +8,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { isVivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
 import { pitOf } from "../../src/pit/pit-store.ts";
@@ -17,6 +17,7 @@ import { ERRNOS, OneCallFails } from "../support/call-faults.ts";
 import { type Fault, Faults } from "../support/faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
+import { useQuickLocks } from "../support/quick-locks.ts";
 import { countedCompletions } from "../support/run-files.ts";
 
 /**
@@ -48,6 +49,8 @@ interface Scenario {
 
 const F = "food-0001-x";
 const HOUR = 3_600_000;
+/** A pit for each call of the longest act, on a busy machine. */
+const PATIENCE_MS = 180_000;
 const SAME = { fingerprint: "f", note: "no teeth", backoffMs: 0 };
 
 const toss = (scene: Scene, more: Record<string, unknown> = {}) =>
@@ -222,6 +225,8 @@ const SCENARIOS: Scenario[] = [
   },
 ];
 
+beforeAll(useQuickLocks);
+
 afterEach(() => {
   vi.useRealTimers();
 });
@@ -234,69 +239,77 @@ const FAULTS: { fault: Fault; among: RegExp }[] = [
 ];
 
 describe.each(FAULTS)("$fault", ({ fault, among }) => {
-  test.each(SCENARIOS.filter(({ name }) => among.test(name)))("$name", async (scenario) => {
-    for (let at = 1; ; at += scenario.stride ?? 1) {
-      const scene = await prepare(scenario);
-      const before = foods(scene.path);
-      const faults = new Faults(fault, at);
-      let outcome: unknown;
-      try {
-        outcome = await scenario.act(scene);
-      } catch (error) {
-        outcome = error;
-      } finally {
-        faults.heal();
-        vi.useRealTimers();
+  test.each(SCENARIOS.filter(({ name }) => among.test(name)))(
+    "$name",
+    { timeout: PATIENCE_MS },
+    async (scenario) => {
+      for (let at = 1; ; at += scenario.stride ?? 1) {
+        const scene = await prepare(scenario);
+        const before = foods(scene.path);
+        const faults = new Faults(fault, at);
+        let outcome: unknown;
+        try {
+          outcome = await scenario.act(scene);
+        } catch (error) {
+          outcome = error;
+        } finally {
+          faults.heal();
+          vi.useRealTimers();
+        }
+        at = Math.max(at, faults.struckAt); // nothing in between would have made a difference
+        const story = `${fault} at change ${at} of:\n${faults.log.join("\n")}\n${outcome instanceof Error ? outcome.stack : ""}\n`;
+        try {
+          if (!faults.happened && outcome instanceof Error) throw outcome;
+          check(scenario, scene, before);
+          await recover(scenario, scene, before);
+        } catch (error) {
+          throw new Error(`${story}${(error as Error).message}`, { cause: error });
+        } finally {
+          vi.useRealTimers();
+        }
+        if (!faults.happened) return;
       }
-      at = Math.max(at, faults.struckAt); // nothing in between would have made a difference
-      const story = `${fault} at change ${at} of:\n${faults.log.join("\n")}\n${outcome instanceof Error ? outcome.stack : ""}\n`;
-      try {
-        if (!faults.happened && outcome instanceof Error) throw outcome;
-        check(scenario, scene, before);
-        await recover(scenario, scene, before);
-      } catch (error) {
-        throw new Error(`${story}${(error as Error).message}`, { cause: error });
-      } finally {
-        vi.useRealTimers();
-      }
-      if (!faults.happened) return;
-    }
-  });
+    },
+  );
 });
 
 /** What it answers is what happened: see refused-or-done.test.ts. */
 describe("one call fails", () => {
   const AMONG = /^(toss|complete|approve|choke|fail)/;
-  test.each(SCENARIOS.filter(({ name }) => AMONG.test(name)))("$name", async (scenario) => {
-    for (let at = 1; ; at++) {
-      const scene = await prepare(scenario, "safe");
-      const before = foods(scene.path);
-      const fault = new OneCallFails(ERRNOS[at % ERRNOS.length] as string, at);
-      const outcome: unknown = await scenario.act(scene).catch((error) => error);
-      fault.heal();
-      const told = outcome instanceof Error ? outcome.stack : JSON.stringify(outcome);
-      const story = `call ${at} of:\n${fault.log.join("\n")}\n${told}\n`;
-      try {
-        if (outcome instanceof Error) {
-          expect(isVivError(outcome), "an error that says what to do").toBe(true);
-          expect(foods(scene.path), "refused: nothing has moved").toEqual(before);
-          await scenario.act(scene);
+  test.each(SCENARIOS.filter(({ name }) => AMONG.test(name)))(
+    "$name",
+    { timeout: PATIENCE_MS },
+    async (scenario) => {
+      for (let at = 1; ; at++) {
+        const scene = await prepare(scenario, "safe");
+        const before = foods(scene.path);
+        const fault = new OneCallFails(ERRNOS[at % ERRNOS.length] as string, at);
+        const outcome: unknown = await scenario.act(scene).catch((error) => error);
+        fault.heal();
+        const told = outcome instanceof Error ? outcome.stack : JSON.stringify(outcome);
+        const story = `call ${at} of:\n${fault.log.join("\n")}\n${told}\n`;
+        try {
+          if (outcome instanceof Error) {
+            expect(isVivError(outcome), "an error that says what to do").toBe(true);
+            expect(foods(scene.path), "refused: nothing has moved").toEqual(before);
+            await scenario.act(scene);
+          }
+          expect(foods(scene.path), "it has moved").not.toEqual(before);
+          const ends = ledger(scene.path).filter(
+            ({ event, token }) => event === "ended" && token === scene.refs[0]?.token,
+          );
+          expect(ends.length, "its end is recorded once").toBeLessThanOrEqual(1);
+          check(scenario, scene, before);
+          await recover(scenario, scene, before);
+        } catch (error) {
+          throw new Error(`${story}${(error as Error).message}`, { cause: error });
+        } finally {
+          vi.useRealTimers();
         }
-        expect(foods(scene.path), "it has moved").not.toEqual(before);
-        const ends = ledger(scene.path).filter(
-          ({ event, token }) => event === "ended" && token === scene.refs[0]?.token,
-        );
-        expect(ends.length, "its end is recorded once").toBeLessThanOrEqual(1);
-        check(scenario, scene, before);
-        await recover(scenario, scene, before);
-      } catch (error) {
-        throw new Error(`${story}${(error as Error).message}`, { cause: error });
-      } finally {
-        vi.useRealTimers();
+        if (!fault.happened) return;
       }
-      if (!fault.happened) return;
-    }
-  });
+    },
+  );
 });
 
 test("a claim by hand whose end is recorded is not proven once more", async () => {

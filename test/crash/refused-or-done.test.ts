@@ -1,11 +1,12 @@
 import { join } from "node:path";
-import { afterEach, describe, expect, test, vi } from "vitest";
+import { afterEach, beforeAll, describe, expect, test, vi } from "vitest";
 import { isVivError, type VivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
 import type { Ended, Store } from "../../src/queue/store.ts";
 import { ERRNOS, OneCallFails } from "../support/call-faults.ts";
 import { newFolder } from "../support/folders.ts";
 import { FakeHost } from "../support/machine.ts";
+import { useQuickLocks } from "../support/quick-locks.ts";
 import { countedCompletions, ledgerLines, places } from "../support/run-files.ts";
 
 /**
@@ -212,6 +213,8 @@ const SCENARIOS: Scenario[] = [
 
 const LATER = { EIO: "DISK_FAULT", ENOSPC: "DISK_FULL", EDQUOT: "DISK_FULL" } as const;
 const CODES: Record<string, string> = { ...LATER, EMFILE: "EXHAUSTED", EROFS: "READ_ONLY" };
+
+beforeAll(useQuickLocks);
 
 afterEach(() => {
   vi.useRealTimers();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { countedCompletions, ledgerLines } from "../support/run-files.ts";
-import { idsIn, readStatus, swarm } from "./company.ts";
+import { idsIn, readStatus, swarm, swarmCli } from "./company.ts";
 import { claim, cli, complete, enqueue, refused, run, SILENT, useNewRun } from "./swarm-cli.ts";
 
 /** An id that is enqueued more than once, as swarm-lib's scripts do it. */
@@ -254,8 +254,12 @@ test("many processes ask for one ended id: one round, and only equal requests su
   await enqueue("t.1");
   await claim();
   await complete("t.1", "--success");
+  const again = ["--run-dir", run, "--task-id", "t.1", "--task-type", "greet"];
   const asked = await Promise.all(
-    [1, 1, 1, 2, 2, 2].map(async (n) => ({ n, said: await enqueue("t.1", ...payload({ n })) })),
+    [1, 1, 1, 2, 2, 2].map(async (n) => ({
+      n,
+      said: await swarmCli(["enqueue", ...again, ...payload({ n })]),
+    })),
   );
   const { n } = JSON.parse(text("pending/t.1.json")).payload as { n: number };
   for (const one of asked) expect(one.said.code, one.said.stderr).toBe(one.n === n ? 0 : 1);

@@ -1,6 +1,9 @@
+import { homedir } from "node:os";
 import { join } from "node:path";
+import { openRun } from "../../src/main.ts";
+import { runSwarmCli } from "../../src/swarm/cli.ts";
 import { newFolder } from "../support/folders.ts";
-import { type Outcome, swarmCli } from "./company.ts";
+import type { Outcome } from "./company.ts";
 
 /** For the tests of swarm-cli: calls in a run of each test's own, and what should come of them. */
 
@@ -27,8 +30,20 @@ export const timeless = (outcome: Outcome): Outcome => ({
   stdout: outcome.stdout.replace(TIME, '"TIME"'),
 });
 
-export const cli = (command: string, ...args: string[]) =>
-  swarmCli([command, "--run-dir", run, ...args]);
+/** One call in this process, with a store of its own: as the program, without its start. */
+export async function cli(command: string, ...args: string[]): Promise<Outcome> {
+  const said = { stdout: "", stderr: "" };
+  const stream = (name: keyof typeof said) => ({
+    write: (more: string) => {
+      said[name] += more;
+    },
+  });
+  const code = await runSwarmCli([command, "--run-dir", run, ...args], {
+    ...{ open: openRun, home: homedir(), columns: 80 },
+    ...{ stdout: stream("stdout"), stderr: stream("stderr") },
+  });
+  return { code, ...said };
+}
 export const enqueue = (id: string, ...args: string[]) =>
   cli("enqueue", "--task-id", id, "--task-type", "greet", ...args);
 export const claim = (worker = "w.1", ...args: string[]) =>

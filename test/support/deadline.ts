@@ -14,6 +14,9 @@ export async function within<T>(what: string, promise: Promise<T>, seconds = 30)
   }
 }
 
+/** Where a look starts a program, looking all the time would slow down what is waited for. */
+const LONGEST_PAUSE_MS = 500;
+
 /** Looks every few milliseconds until it is so, or gives up and says what never happened. */
 export async function until(
   what: string,
@@ -21,8 +24,11 @@ export async function until(
   seconds = 30,
 ): Promise<void> {
   const end = Date.now() + seconds * 1000;
-  while (!(await isSo())) {
+  for (;;) {
+    const began = performance.now();
+    if (await isSo()) return;
     if (Date.now() > end) throw new Error(`gave up after ${seconds} s: ${what}`);
-    await new Promise((resolve) => setTimeout(resolve, 10));
+    const pause = Math.min(Math.max(10, performance.now() - began), LONGEST_PAUSE_MS);
+    await new Promise((resolve) => setTimeout(resolve, pause));
   }
 }

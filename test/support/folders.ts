@@ -6,7 +6,9 @@ import { onTestFinished } from "vitest";
 /** A folder of its own for one test, removed when the test has finished. */
 export function newFolder(prefix = "viv-test-", parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, prefix));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  // Processes of the test that were killed just now may still write there.
+  const patience = { maxRetries: 20, retryDelay: 20 };
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true, ...patience }));
   return folder;
 }
 

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { until } from "../support/deadline.ts";
 import { isAlive, pidsIn, textIn } from "../support/tmux.ts";
-import { Scene } from "./support.ts";
+import { DANCES_MS, Scene } from "./support.ts";
 
 /** Real sessions that hang, answer, answer late, flood, lie, run away: what becomes of them. */
 
@@ -17,7 +17,11 @@ while read -r line; do
   esac
 done`;
 
-describe("an answer is a pardon", () => {
+/** Does this again and again, without a program for each pause. */
+const EVERY = (seconds: number, what: string) =>
+  `exec 3<> <(:); until read -rt ${seconds} -u 3; do ${what}; done`;
+
+describe("an answer is a pardon", { timeout: DANCES_MS }, () => {
   it("at once, and is not waited for longer", async () => {
     const scene = new Scene();
     scene.suspect("good", ANSWERS(1));
@@ -83,11 +87,11 @@ describe("an answer is a pardon", () => {
     const scene = new Scene();
     const transcript = join(scene.folder, "transcript.jsonl");
     writeFileSync(transcript, "");
-    scene.suspect("works", 'i=0; while sleep 0.1; do i=$((i+1)); echo "compiled file $i"; done');
-    scene.suspect("writes", `while sleep 0.1; do echo '{"step":1}' >>'${transcript}'; done`);
+    scene.suspect("works", `i=0; ${EVERY(0.1, 'i=$((i+1)); echo "compiled file $i"')}`);
+    scene.suspect("writes", EVERY(0.1, `echo '{"step":1}' >>'${transcript}'`));
     scene.suspect("beside", "sleep 600");
-    const loop = 'i=0; while sleep 0.1; do i=$((i+1)); echo "linked file $i"; done';
-    scene.tmux.run("split-window", "-d", "-t", "beside", loop);
+    const loop = scene.script("loop.sh", `i=0; ${EVERY(0.1, 'i=$((i+1)); echo "linked file $i"')}`);
+    scene.tmux.run("split-window", "-d", "-t", "beside", "bash", loop);
     await scene.file("works");
     await scene.file("writes", { watch: [transcript] });
     await scene.file("beside");
@@ -100,7 +104,7 @@ describe("an answer is a pardon", () => {
   });
 });
 
-describe("a suspect that neither answers nor works is executed", () => {
+describe("a suspect that neither answers nor works is executed", { timeout: DANCES_MS }, () => {
   it("whatever its terminal shows", async () => {
     const scene = new Scene();
     scene.suspect("hung", "sleep 600");
@@ -124,9 +128,8 @@ describe("a suspect that neither answers nor works is executed", () => {
   it("but not one that cannot be asked, unless --unasked execute", async () => {
     const scene = new Scene();
     scene.script("story.txt", "We were so ALIVE\nALIVE\nALIVE 1234\n");
-    const loops = "while sleep 0.05; do echo ALIVE; done";
-    const spins =
-      "while sleep 0.02; do printf '\\r%s working' '|'; printf '\\r%s working' '/'; done";
+    const loops = EVERY(0.05, "echo ALIVE");
+    const spins = EVERY(0.05, "printf '\\r%s working' '|'; printf '\\r%s working' '/'");
     const shows = `less '${join(scene.folder, "story.txt")}'`;
     const scripts = { loops, spins, shows };
     for (const [name, script] of Object.entries(scripts)) {
@@ -172,7 +175,7 @@ sleep 600`,
   });
 });
 
-describe("a suspect that must not be killed is not", () => {
+describe("a suspect that must not be killed is not", { timeout: DANCES_MS }, () => {
   it("a shell's prompt is not typed to; another of its name is another", async () => {
     const scene = new Scene();
     scene.tmux.session("shell", "bash", "--norc", "-i");

@@ -4,7 +4,7 @@ import { expect, it, onTestFinished } from "vitest";
 import { until } from "../support/deadline.ts";
 import { chooseSeed, seeded } from "../support/random.ts";
 import { textIn } from "../support/tmux.ts";
-import { Scene } from "./support.ts";
+import { DANCES_MS, Scene } from "./support.ts";
 
 /** kill -9 of the warden, anywhere in a dance: nothing is lost, nothing is done twice. */
 
@@ -38,11 +38,12 @@ const killedAt = (kind: string, attempt?: number) => async (scene: Scene) => {
   await warden.kill();
 };
 
-it("when it has taken a warrant", () => dance([killedAt("begins")]));
-it("after the first and the second question", () =>
-  dance([killedAt("asked", 1), killedAt("asked", 2)]));
-it("when it begins to kill", () => dance([killedAt("executes")]));
-it("at any write", async () => {
+it("when it has taken a warrant", { timeout: DANCES_MS }, () => dance([killedAt("begins")]));
+it("after the first and the second question", { timeout: DANCES_MS }, () =>
+  dance([killedAt("asked", 1), killedAt("asked", 2)]),
+);
+it("when it begins to kill", { timeout: DANCES_MS }, () => dance([killedAt("executes")]));
+it("at any write", { timeout: DANCES_MS }, async () => {
   const random = seeded(chooseSeed("a warden killed at any write"));
   const killedAtWrite = async (scene: Scene) => {
     const writes = 1 + Math.floor(random() * 6);

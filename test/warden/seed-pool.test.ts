@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { TmuxServer } from "../support/tmux.ts";
 import { seedDance, seedWarrant, writeSeedPool } from "./seed-files.ts";
-import { Scene } from "./support.ts";
+import { DANCES_MS, Scene } from "./support.ts";
 
 /** Hangs, and shows what is typed to it. */
 const HANGS = "while :; do read -r line; done";
@@ -22,7 +22,9 @@ function asOwnServer({ folder }: Scene, tmux: TmuxServer): void {
   });
 }
 
-it("takes over the seed's pool: each target has its own dance, time-outs and outcome", async () => {
+it("takes over the seed's pool: each target has its own dance, time-outs and outcome", {
+  timeout: DANCES_MS,
+}, async () => {
   const scene = new Scene();
   asOwnServer(scene, scene.tmux);
   scene.suspect("Toast", ANSWERS);
@@ -53,7 +55,9 @@ it("takes over the seed's pool: each target has its own dance, time-outs and out
   expect(existsSync(join(scene.state, "boot/.boot-status.json"))).toBe(true);
 });
 
-it("a warrant that names no server is for the one in [warden] tmux_socket", async () => {
+it("a warrant that names no server is for the one in [warden] tmux_socket", {
+  timeout: DANCES_MS,
+}, async () => {
   const scene = new Scene();
   const own = new TmuxServer();
   asOwnServer(scene, own);

@@ -10,10 +10,16 @@ import { newFolder } from "../support/folders.ts";
 import { DIST } from "../support/processes.ts";
 import { TmuxServer } from "../support/tmux.ts";
 
+/** A dance is a hundred short programs: seconds on an idle machine, a minute beside ten others at work. */
+const VERDICTS_WITHIN_S = 110;
+/** For tests that wait for verdicts twice. */
+export const DANCES_MS = 2 * VERDICTS_WITHIN_S * 1000 + 20_000;
+
 /** A tmux server with suspects, and wardens as the programs they are. */
 export class Scene {
-  readonly tmux = new TmuxServer();
+  /** Before the server, which so ends before it is removed. */
   readonly folder = newFolder("viv-warden-");
+  readonly tmux = new TmuxServer();
   readonly state = join(this.folder, "warden");
   readonly files: WardenFiles = wardenFilesIn(this.state);
 
@@ -54,7 +60,7 @@ export class Scene {
 
   async verdicts(...targets: string[]): Promise<string[]> {
     const isSo = () => targets.every((target) => this.receipt(target) !== undefined);
-    await until(`verdicts on ${targets.join(", ")}`, isSo, 55);
+    await until(`verdicts on ${targets.join(", ")}`, isSo, VERDICTS_WITHIN_S);
     return targets.map((target) => this.receipt(target)?.verdict ?? "");
   }
 
@@ -79,7 +85,7 @@ export class RunningWarden {
       });
     }
     this.ended = new Promise((resolve) => this.child.once("exit", resolve));
-    onTestFinished(() => void this.child.kill("SIGKILL"));
+    onTestFinished(() => this.kill());
   }
 
   get events(): WardenEvent[] {
@@ -88,9 +94,11 @@ export class RunningWarden {
   }
 
   async says(what: string, test: (event: WardenEvent) => boolean): Promise<void> {
-    await until(`the warden says ${what}; it said ${this.#text}`, () => this.events.some(test));
+    const isSaid = () => this.events.some(test);
+    await until(`the warden says ${what}`, isSaid, VERDICTS_WITHIN_S);
   }
 
+  /** It may have ended. */
   async kill(): Promise<void> {
     this.child.kill("SIGKILL");
     await this.ended;

@@ -30,6 +30,11 @@ export interface GitOptions extends GitPlace {
   stdoutTo?: number;
   /** Ends git: for what may wait for a network. */
   signal?: AbortSignal;
+  /**
+   * In a session of its own, for what takes a lock for milliseconds: a Ctrl-C at our terminal does not reach
+   * it. Git dies of one between the lock's creation and its handler, and leaves the lock (seen with 2.39).
+   */
+  isShielded?: boolean;
 }
 
 export interface GitAnswer {
@@ -73,6 +78,7 @@ async function run(
     env: environment(options),
     stdio: [options.stdin === undefined ? "ignore" : "pipe", options.stdoutTo ?? "pipe", "pipe"],
     signal: options.signal,
+    detached: options.isShielded,
   });
   const stdout: Buffer[] = [];
   let stderr = "";

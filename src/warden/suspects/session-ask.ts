@@ -7,7 +7,7 @@ import { isNamed } from "./may-type.ts";
 import type { SessionView } from "./session-view.ts";
 import type { Asked } from "./suspect.ts";
 import { ownOption, type Pane } from "./tmux-sessions.ts";
-import { QuestionTyper } from "./type-question.ts";
+import { QuestionTyper, type TypingPatience } from "./type-question.ts";
 
 /** In one session. */
 const MOST_ASKED = 20;
@@ -22,6 +22,7 @@ export async function askPanes(
   question: Question,
   programs: AskedPrograms,
   onFirst: (pane: Pane) => void,
+  patience?: Partial<TypingPatience>,
 ): Promise<Asked> {
   const panes = view.panesToAsk();
   const [first] = panes;
@@ -36,8 +37,8 @@ export async function askPanes(
       missed.push(`pane ${pane.id}: ${how.no}`);
       continue;
     }
-    const isAllowed = isNamed(foregroundOf(pane), view.named);
-    const typed = await new QuestionTyper(view.tmux, pane, question, how, isAllowed).ask();
+    const given = { isNamed: isNamed(foregroundOf(pane), view.named), patience };
+    const typed = await new QuestionTyper(view.tmux, pane, question, how, given).ask();
     if (typed.is === "waits") return typed;
     if (typed.is === "refused") missed.push(`pane ${pane.id}: ${typed.why}`);
     else channels.push(`pane ${pane.id}`);

@@ -21,6 +21,9 @@ import type { Suspect } from "./suspect.ts";
 const STAND_INS = ["cat", "sh", "bash", "tail"];
 const OURS: SessionOptions = { env: { PATH: process.env.PATH }, ask: STAND_INS };
 
+/** Nothing will come that is worth waiting for: the answer is the same, sooner. */
+const UNREADING: SessionOptions = { ...OURS, patience: { seenMs: 300, arrivesMs: 1_000 } };
+
 async function found(given: Partial<Warrant>, options = OURS): Promise<Suspect> {
   const result = await findSessionSuspect(warrantFor(given), options);
   if (result.is !== "there") throw new Error(`${result.is}: ${result.why}`);
@@ -132,7 +135,7 @@ test("a program that takes commands by the time Enter is due gets none", async (
   const script = `stty -echo; echo ready; head -c 20 >/dev/null; exec bash --norc --noprofile -i 2>>'${heard}'`;
   const id = server.session("a", "bash", "-c", `stty -icanon; ${script}`);
   await server.shows(id, "ready");
-  const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["bash"] });
+  const suspect = await found({ socket: server.socket }, { ...UNREADING, ask: ["bash"] });
   expect(await suspect.ask(newQuestion())).toMatchObject({ is: "refused" });
   expect(server.show("%0", "#{@viv-sent}")).toBe("");
 });
@@ -157,7 +160,7 @@ test("text that was pasted before a crash, and is not seen there, is not sent", 
   await server.shows(id, "ready");
   const question = newQuestion();
   server.run("set-option", "-p", "-t", "%0", "@viv-asked", question.nonce);
-  const suspect = await found({ socket: server.socket });
+  const suspect = await found({ socket: server.socket }, UNREADING);
   expect(await suspect.ask(question)).toMatchObject({ is: "refused" });
   expect(textIn(heard)).toBe("");
 });
@@ -175,7 +178,7 @@ test("a question that does not show up in the input is not sent", async () => {
   const server = new TmuxServer();
   const id = server.session("a", "sh", "-c", "stty raw -echo; echo ready; exec sleep 1000");
   await server.shows(id, "ready");
-  const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["sleep"] });
+  const suspect = await found({ socket: server.socket }, { ...UNREADING, ask: ["sleep"] });
   expect(await suspect.ask(newQuestion())).toMatchObject({
     is: "refused",
     why: expect.stringContaining("not seen in its input"),
@@ -195,7 +198,7 @@ test.each([
   const id = server.session("a", "sh", "-c", `exec ${program}`);
   server.run("send-keys", "-t", "%0", "-l", text);
   await server.shows(id, text);
-  const suspect = await found({ socket: server.socket });
+  const suspect = await found({ socket: server.socket }, UNREADING);
   expect(await suspect.ask(newQuestion())).toMatchObject({
     is: "refused",
     why: expect.stringContaining("begun to type"),
@@ -282,9 +285,11 @@ test.each([
     writeFileSync(script, BOX);
     const id = server.session("a", process.execPath, script, String(given.ignored), heard);
     await server.shows(id, "ready");
-    const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["box.cjs"] });
-    const question = newQuestion();
     const { submitted } = given;
+    // It reacts at once, or never.
+    const patience = submitted ? undefined : { leavesMs: 1_000, submittedMs: 1_000 };
+    const suspect = await found({ socket: server.socket }, { ...OURS, ask: ["box.cjs"], patience });
+    const question = newQuestion();
     expect(await suspect.ask(question)).toMatchObject({ is: submitted ? "asked" : "refused" });
     const entered = Array.from({ length: given.enters }, () => "Enter");
     const all = submitted ? [...entered, JSON.stringify(question.typed)] : entered;

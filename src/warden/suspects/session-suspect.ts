@@ -22,10 +22,12 @@ import { whyNotOurs } from "./target-tree.ts";
 import {
   findSession,
   hasVanished,
+  type Pane,
   readSession,
   type Seen,
   type SessionPanes,
 } from "./tmux-sessions.ts";
+import type { TypingPatience } from "./type-question.ts";
 
 export interface SessionOptions {
   /** The warden's own: names the user's tmux server, and the pane that the warden runs in. */
@@ -37,6 +39,8 @@ export interface SessionOptions {
   files?: Pick<WardenFiles, "answered">;
   /** Programs, besides known agents, that may be typed to. */
   ask?: readonly string[];
+  /** Where it is known that a program will not react. */
+  patience?: Partial<TypingPatience>;
 }
 
 /** The identity of the session that has this name now. */
@@ -139,12 +143,13 @@ class SessionSuspect extends SessionView implements Suspect {
         return { is: "left", why: `its agent has ended: nothing but ${shell} is left there` };
       }
       const to = programs ?? (await this.programs());
-      const asked = await askPanes(this, question, to, (pane) => {
+      const onFirst = (pane: Pane) => {
         const how = this.howToType(pane);
         this.#isLineReader = "as" in how && how.as === "lines";
         this.#asked = pane.id;
         this.#show(pane.id);
-      });
+      };
+      const asked = await askPanes(this, question, to, onFirst, this.#options.patience);
       if (asked.is === "asked") this.#results.set(question.nonce, asked);
       return asked;
     } catch (error) {

@@ -56,11 +56,24 @@ export function howToType(
   return { no: `${why} (--shell lets it be asked in a comment)`, isShell: true };
 }
 
-const SEEN_WITHIN_MS = 3_000;
-const ARRIVES_WITHIN_MS = 8_000;
-const LEAVES_WITHIN_MS = 3_000;
-/** On a busy machine, a program that has just started takes seconds to act upon Enter. */
-const SUBMITTED_WITHIN_MS = 10_000;
+/** How long a program may take to show what becomes of a question. */
+export interface TypingPatience {
+  /** An input that can be typed to. */
+  seenMs: number;
+  /** The text in its input. */
+  arrivesMs: number;
+  /** The input without the text, after the first Enter. */
+  leavesMs: number;
+  /** The same after the second: a program that has just started takes seconds on a busy machine. */
+  submittedMs: number;
+}
+
+const PATIENCE: TypingPatience = {
+  seenMs: 3_000,
+  arrivesMs: 8_000,
+  leavesMs: 3_000,
+  submittedMs: 10_000,
+};
 /** An Enter that follows a paste more closely is taken for a part of it (gemini: 40 ms). */
 const SETTLES_MS = 250;
 const CHANGED = "its program changed while it was to be asked";
@@ -86,10 +99,17 @@ export class QuestionTyper {
   #text: string;
   readonly #as: HowToType["as"];
   readonly #isNamed: boolean;
+  readonly #patience: TypingPatience;
   /** This process has just pasted it: then a fold in the empty box is it. */
   #isOurs = false;
 
-  constructor(tmux: Tmux, pane: Pane, question: Question, { as }: HowToType, isNamed: boolean) {
+  constructor(
+    tmux: Tmux,
+    pane: Pane,
+    question: Question,
+    { as }: HowToType,
+    { isNamed, patience }: { isNamed: boolean; patience?: Partial<TypingPatience> },
+  ) {
     // It becomes a part of tmux commands.
     if (!NONCE.test(question.nonce)) {
       const message = `a nonce must be 4 to 64 of A-Z a-z 0-9 _ -, not "${question.nonce}".`;
@@ -100,6 +120,7 @@ export class QuestionTyper {
     this.#nonce = question.nonce;
     this.#as = as;
     this.#isNamed = isNamed;
+    this.#patience = { ...PATIENCE, ...patience };
     const isAgent = as !== "shell" && as !== "lines";
     this.#text = isAgent ? question.typedToAgent : question.typed;
     // Not every shell has comments at its prompt: the words after it are harmless, too.
@@ -128,10 +149,10 @@ export class QuestionTyper {
       await this.#takeBack();
       return { is: "refused", why: CHANGED };
     }
-    if (await this.#hasLeft(LEAVES_WITHIN_MS)) return SUBMITTED;
+    if (await this.#hasLeft(this.#patience.leavesMs)) return SUBMITTED;
     const again = await this.#settled();
     if (again !== null) await this.#enter(again, `${this.#nonce}-again`);
-    if (await this.#hasLeft(SUBMITTED_WITHIN_MS)) return SUBMITTED;
+    if (await this.#hasLeft(this.#patience.submittedMs)) return SUBMITTED;
     return { is: "refused", why: STAYS };
   }
 
@@ -144,10 +165,10 @@ export class QuestionTyper {
       return { is: "refused", why };
     }
     if (await this.#hasUnread()) return { is: "refused", why: UNREAD };
-    let state = await this.#awaitState(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+    let state = await this.#awaitState(({ input }) => this.#isFree(input), this.#patience.seenMs);
     if (state.input.is === "box" && isOurQuestion(state.input.text)) {
       await this.#erase(state, state.input.text.length);
-      state = await this.#awaitState(({ input }) => this.#isFree(input), SEEN_WITHIN_MS);
+      state = await this.#awaitState(({ input }) => this.#isFree(input), this.#patience.seenMs);
     }
     const { input } = state;
     if (input.is === "person") return { is: "waits", why: input.what };
@@ -176,7 +197,7 @@ export class QuestionTyper {
 
   /** The text, seen in one place for a while; null when it does not come, or other text does. */
   async #settled(): Promise<InputState | null> {
-    const end = performance.now() + ARRIVES_WITHIN_MS;
+    const end = performance.now() + this.#patience.arrivesMs;
     let before: InputState | null = null;
     let since = 0;
     for (;;) {
