@@ -18,6 +18,7 @@ import type { fleetFactsPort } from "../overview/page/fleet.ts";
 import type { runIndexPort } from "../overview/page/index-port.ts";
 import type { reportPort } from "../overview/report/report-port.ts";
 import type { topPort } from "../overview/top/host.ts";
+import type { downWorkersPort } from "../overview/why.ts";
 import type { runChecksPort } from "../queue/operations/maintenance.ts";
 import type { noRoutePort } from "../queue/operations/tasks.ts";
 import type { Store } from "../queue/store.ts";
@@ -46,6 +47,7 @@ interface Makers {
   "config watch"(): Promise<Of<typeof configWatchPort>>;
   "config files"(): Promise<Of<typeof configFilesPort>>;
   crew(): Promise<Of<typeof crewPort>>;
+  "down workers"(): Promise<Of<typeof downWorkersPort>>;
   engines(): Promise<Of<typeof enginesPort>>;
   fleet(): Promise<Of<typeof fleetPort>>;
   "fleet facts"(): Promise<Of<typeof fleetFactsPort>>;
@@ -103,6 +105,7 @@ export function portsHere(settings: PortSettings): Provide {
       const { typesIn } = await import("./settings/types-in.ts");
       return { find: () => findConfigFile({ cwd, env }), read: readConfigFile, typesIn };
     },
+    "down workers": async () => (await import("./down-workers.ts")).downWorkers,
     crew: async () => (await import("./crew-host.ts")).crewPorts(env, cwd),
     engines: async () => (await worker()).enginesHere(env),
     fleet: async () => (await import("./fleet-host.ts")).fleetPorts(env, cwd, program),

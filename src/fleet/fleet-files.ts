@@ -3,7 +3,7 @@ import type { ProcessIdentity } from "../base/clock.ts";
 import { parseRecord } from "../base/json.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { guard } from "../platform/files/beneath.ts";
-import { acquireFolder } from "../platform/files/file-lock.ts";
+import { acquireFolder, tryFolderLock } from "../platform/files/file-lock.ts";
 import { RotatingLog } from "../platform/files/rotating-log.ts";
 import { explained, readSmall } from "../platform/files/state-files.ts";
 import type { PartKind } from "./parts.ts";
@@ -37,6 +37,8 @@ export interface PartState {
 /** `state.json`. */
 export interface FleetState extends ProcessIdentity {
   state: "starting" | "working" | "stopping" | "stopped";
+  /** It gives back what has begun: it was asked twice. */
+  at_once?: boolean;
   since: string;
   run: string;
   /** The viv.toml that counts, if there is one. */
@@ -62,6 +64,8 @@ export function fleetFilesIn(run: string) {
       guard(run, "strict"); // handlers write there, too
       return acquireFolder(folder);
     },
+    /** The right to ask the supervisor to stop; null while another `viv down` has it. */
+    takeTurn: () => tryFolderLock(folder),
     read: (): FleetState | null => {
       const found = parseRecord(readSmall(at("state.json"), MAX_BYTES));
       const texts = [found?.host, found?.boot, found?.started, found?.state];

@@ -8,6 +8,7 @@ import {
   eventsOf,
   type Stamped,
 } from "../operation/operation.ts";
+import type { FileLock } from "../platform/files/file-lock.ts";
 import { fleetAround, upsMeant } from "./find-ups.ts";
 import { type FleetPort, fleetPort } from "./fleet-ports.ts";
 import { type ShownUp, shownUp, type Up } from "./ups.ts";
@@ -102,30 +103,52 @@ function whyNot(up: Up, fleet: FleetPort): VivError | null {
   return new VivError("WRONG_STATE", message, { run, pid });
 }
 
+/**
+ * SIGTERM, and to stop at once SIGINT when the first was heard: two signals at the same moment could
+ * count as one. A second one means "at once", and a third that it ends alone; so each is sent by one
+ * `viv down` only, which keeps the turn until it sees that it was heard, and dies with it.
+ */
 async function stop(
   context: Context,
-  { holder, stopping }: Up,
+  up: Up,
   atOnce: boolean,
   { machine, timers, ask }: FleetPort,
   emit: (event: DownEvent) => void,
 ): Promise<void> {
+  const { holder } = up;
   if (holder === null) return;
   const { pid } = holder;
-  // To one that stops already, another signal would mean "at once", and a third that it ends alone.
-  if ((await stopping()) === null) ask(pid, "SIGTERM");
   emit({ kind: "asked", pid, now: atOnce });
-  let isAskedTwice = false;
+  const asked = new Set<string>();
+  let isHeard = false;
+  let turn: Pick<FileLock, "release"> | null = null;
   let told = "";
-  while (machine.vitality(holder) === "alive" && !context.signal.aborted) {
-    const working = await stopping();
-    if (working !== null) {
-      // Not before it has heard the first: two signals at once could count as one.
-      if (atOnce && !isAskedTwice) ask(pid, "SIGINT");
-      isAskedTwice = true;
-      if (working.join() !== told) emit({ kind: "waits", working, now: atOnce });
-      told = working.join();
+  try {
+    while (machine.vitality(holder) === "alive" && !context.signal.aborted) {
+      // Where nothing can be locked, it must be possible to stop it all the same.
+      if (!isHeard) turn ??= await up.takeTurn().catch(() => ({ release: () => {} }));
+      const stopping = await up.stopping();
+      const next = nextSignal(stopping, atOnce);
+      if (next === null) {
+        isHeard = true;
+        turn?.release();
+      } else if (turn !== null && !asked.has(next)) {
+        asked.add(next);
+        ask(pid, next);
+      }
+      if (stopping !== null && stopping.working.join() !== told) {
+        told = stopping.working.join();
+        emit({ kind: "waits", working: stopping.working, now: atOnce });
+      }
+      await new Promise<void>((resolve) => void timers.after(LOOK_AGAIN_MS, resolve));
     }
-    await new Promise<void>((resolve) => void timers.after(LOOK_AGAIN_MS, resolve));
+  } finally {
+    turn?.release();
   }
   if (machine.vitality(holder) !== "alive") emit({ kind: "gone", pid });
+}
+
+function nextSignal(stopping: { atOnce: boolean } | null, atOnce: boolean) {
+  if (stopping === null) return "SIGTERM";
+  return atOnce && !stopping.atOnce ? "SIGINT" : null;
 }

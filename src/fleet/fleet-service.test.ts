@@ -49,6 +49,7 @@ class Fleet {
       openLog: () => {
         throw new Error("not here");
       },
+      takeTurn: async () => null,
       ...{ logPath: "up.log", startLogPath: "start.log", logOf: (part) => `${part}.log` },
     },
     facts: async (config) => (config as unknown as { facts: FleetFacts }).facts,

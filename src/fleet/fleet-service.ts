@@ -44,7 +44,7 @@ export function fleetService(
 
   const save = () =>
     files.write({
-      ...{ ...machine.self(), state, since, run: host.run, note },
+      ...{ ...machine.self(), state, since, run: host.run, note, at_once: isHasty },
       config: current?.file ?? null,
       parts: wantedOrder().map((part) => part.state()),
     });
@@ -219,6 +219,7 @@ export function fleetService(
       void stop();
       if (!isHasty) {
         isHasty = true;
+        if (isTaken) writeNow(); // so that no other viv down asks for it
         await each((part) => part.stopNow(), false);
         await each((part) => part.stopNow(), true);
       }

@@ -4,7 +4,7 @@ import { parseRecord } from "../base/json.ts";
 import { isName } from "../base/names.ts";
 import { replaceFileUnsynced } from "../platform/files/atomic-write.ts";
 import { removeSync } from "../platform/files/beneath.ts";
-import { acquireFolder } from "../platform/files/file-lock.ts";
+import { acquireFolder, tryFolderLock } from "../platform/files/file-lock.ts";
 import { RotatingLog } from "../platform/files/rotating-log.ts";
 import { explained, listed, readSmall } from "../platform/files/state-files.ts";
 
@@ -59,6 +59,8 @@ export interface AgentState {
 export interface ServiceState extends ProcessIdentity {
   name: "service";
   state: "working" | "stopping" | "stopped" | "ended";
+  /** It gives back what has begun: it was asked twice. */
+  at_once?: boolean;
   since: string;
   /** The agents.toml. */
   config: string;
@@ -82,6 +84,8 @@ export function upFilesIn(pit: string) {
   return {
     /** Locks the folder until this process ends. False when another process has it. */
     take: async () => (await acquireFolder(folder)) !== null,
+    /** The right to ask the service to stop; null while another `viv down` has it. */
+    takeTurn: () => tryFolderLock(folder),
     service: (): ServiceState | null => {
       const found = read("service");
       const texts = [found?.host, found?.boot, found?.started, found?.state];

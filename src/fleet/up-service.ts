@@ -38,7 +38,7 @@ export function upService(
     try {
       files.write({
         ...{ ...machine.self(), name: "service", state, since, config: config.file, agents },
-        note: "",
+        ...{ note: "", at_once: isHasty },
       });
     } catch (error) {
       // The agents go on; only service.json is late.
@@ -104,6 +104,7 @@ export function upService(
       if (!hasPit) return;
       if (!isHasty) {
         isHasty = true;
+        write("stopping"); // so that no other viv down asks for it
         await Promise.all(members.map((member) => member.stopNow()));
       }
       await stopping;

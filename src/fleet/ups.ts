@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import type { Machine, ProcessIdentity } from "../base/clock.ts";
+import type { FileLock } from "../platform/files/file-lock.ts";
 import type { FleetState, PartState } from "./fleet-files.ts";
 import type { FleetPort } from "./fleet-ports.ts";
 import { leftoversOf } from "./leftovers.ts";
@@ -54,8 +55,16 @@ export interface Up {
   /** The process that runs it; null: none does, as far as this machine can tell. */
   holder: ProcessIdentity | null;
   shown(): Promise<ShownUp>;
-  /** Names and work of what a stop still waits for; null: it has not heard of the stop. */
-  stopping(): Promise<string[] | null>;
+  /** Null: it has not heard of a stop. */
+  stopping(): Promise<Stopping | null>;
+  /** The right to ask it to stop; null while another `viv down` has it. */
+  takeTurn(): Promise<FileLock | null>;
+}
+
+interface Stopping {
+  /** Names and work of what the stop still waits for. */
+  working: string[];
+  atOnce: boolean;
 }
 
 export function isRunning(last: ProcessIdentity & { state: string }, machine: Machine): boolean {
@@ -102,10 +111,12 @@ export function fleetUp(run: string, { filesIn, machine, addressIn }: FleetPort)
     stopping: async () => {
       const state = files.read();
       if (state?.pid !== first?.pid || state?.state !== "stopping") return null;
-      return state.parts
+      const working = state.parts
         .filter((one) => one.state === "stopping" && one.doing !== "" && one.kind !== "server")
         .map(({ name, doing }) => `${name}: ${doing}`);
+      return { working, atOnce: state.at_once === true };
     },
+    takeTurn: files.takeTurn,
   };
 }
 
@@ -146,12 +157,14 @@ export function agentsUp(pit: string, host: UpHost): Up {
       if (last?.pid !== first?.pid || last?.state !== "stopping") return null;
       const isBusy = ({ state }: AgentState) => state === "working";
       const claims = await claimsIn();
-      return files
+      const working = files
         .names()
         .flatMap((name) => files.agent(name) ?? [])
         .filter((agent) => isBusy(agent) || (claims.get(agent.name)?.length ?? 0) > 0)
         .map(({ name }) => `${name}: ${doingOf(claims.get(name) ?? []) || "its run"}`);
+      return { working, atOnce: last.at_once === true };
     },
+    takeTurn: files.takeTurn,
   };
 }
 

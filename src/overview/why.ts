@@ -1,17 +1,22 @@
 import * as z from "zod/mini";
+import type { Config } from "../base/section.ts";
 import { accountsInUse } from "../engines/accounts/accounts.ts";
 import { engineFor, routedEnginesSection } from "../engines/config-engine.ts";
 import { budgetSection } from "../engines/costs/config-costs.ts";
 import { gatePort } from "../gate/operations.ts";
 import type { Command } from "../operation/command.ts";
+import { definePort } from "../operation/operation.ts";
 import { plain } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
 import { whyUnprovenNow } from "../work/asked-proof.ts";
 import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../work/config-route.ts";
 import { workspaceUsePort } from "../work/host.ts";
-import { type Held, REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
+import { type DownWorker, type Held, REASON_CODES, type RouteFact, whyTask } from "../work/why.ts";
 import { taskHead, taskId } from "./operations.ts";
+
+export const downWorkersPort =
+  definePort<(run: string, config: Config | undefined) => Promise<DownWorker[]>>("down workers");
 
 /** `viv why`, apart from the other commands: it alone looks at routes, budgets and the gate. */
 
@@ -30,11 +35,13 @@ export const why = defineRunOperation({
     ),
   }),
   async run(context, { id }) {
-    return whyTask(context.store, id, context.now(), {
+    const { store, here, use } = context;
+    return whyTask(store, id, context.now(), {
       ...(await heldNow(context)),
+      downWorkers: async () => (await use(downWorkersPort))(store.location, here.config),
       landingOf: async (view) => {
         const { landingOf } = await import("../merge/facts.ts");
-        const fact = await landingOf(context.store, view);
+        const fact = await landingOf(store, view);
         return fact && { code: fact.code, text: fact.text, command: fact.command };
       },
       unprovenOf: (view) => whyUnprovenNow(context, view),

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { type AccountState, openAccount } from "../engines/accounts/account.ts";
 import type { AttemptRecord } from "../queue/attempt.ts";
 import type { Task } from "../queue/task.ts";
-import { explain, type RouteFact, type WhyFacts } from "./why.ts";
+import { type DownWorker, explain, type RouteFact, type WhyFacts } from "./why.ts";
 
 const NOW = Date.parse("2026-11-15T12:00:00Z");
 const iso = (minutes: number) => new Date(NOW + minutes * 60_000).toISOString();
@@ -222,6 +222,36 @@ describe("why it is not moving", () => {
     expect(codes(facts({ workers: [worker({ types: ["other"] })] }))).toEqual(["no_worker"]);
     expect(codes(facts({ workers: [worker({ alive: false })] }))).toEqual(["no_worker"]);
     expect(codes(facts({ workers: [worker({ types: ["t"] })] }))).toEqual(["queued"]);
+  });
+
+  test("the workers of viv up that are parked or start again, in place of no worker", () => {
+    const down = (name: string, more: Partial<DownWorker> = {}): DownWorker => ({
+      ...{ name, state: "parked", note: "exit 1", types: null, command: "anew", ...more },
+    });
+    const parked = down("w-1");
+    expect(explain(facts({ downWorkers: [parked, down("w-2", { types: ["other"] })] }))).toEqual([
+      {
+        code: "worker_down",
+        text: "w-1 of viv up is parked: exit 1; it stays so until viv up is started anew:",
+        command: "anew",
+      },
+    ]);
+    const resting = down("w-1", { state: "resting" });
+    const starting = down("w-2", { state: "starting", note: "" });
+    expect(explain(facts({ downWorkers: [resting, starting] }))).toEqual([
+      {
+        code: "worker_down",
+        text: "w-1 of viv up has ended, and starts again by itself: exit 1",
+        command: "viv ps",
+      },
+      { code: "worker_down", text: "w-2 of viv up is starting", command: "viv ps" },
+    ]);
+    const paused = { by: "pia", at: iso(-5) };
+    const both = facts({ workers: [worker({ paused })], downWorkers: [parked] });
+    expect(codes(both)).toEqual(["paused", "worker_down"]);
+    expect(codes(facts({ workers: [worker()], downWorkers: [parked] }))).toEqual(["queued"]);
+    const other = down("w-1", { types: ["other"] });
+    expect(codes(facts({ downWorkers: [other] }))).toEqual(["no_worker"]);
   });
 
   test("a heartbeat alone is no worker; a process or a claim is", () => {

@@ -43,6 +43,7 @@ export const REASON_CODES = [
   "free",
   "route_held",
   "no_route",
+  "worker_down",
   "no_worker",
   "queued",
   "worker_silent",
@@ -74,10 +75,25 @@ export interface Held {
   workspaceOf?: (type: string) => HeldType | null;
   reviewLimit?: number;
   routeOf?: (type: string) => RouteFact;
+  /** Of the `viv up` that runs. */
+  downWorkers?: () => Promise<DownWorker[]>;
   /** Where the work of a task is; null for one without a branch. */
   landingOf?: (view: TaskView) => Promise<Reason | null>;
   /** Why its work is not proven. */
   unprovenOf?: (view: TaskView) => Promise<string | null>;
+}
+
+/** A worker of a running `viv up` that has no process now. */
+export interface DownWorker {
+  name: string;
+  /** `parked`: it is not started again; the others are. */
+  state: "parked" | "resting" | "starting";
+  /** Why it ended. */
+  note: string;
+  /** Null: any. */
+  types: readonly string[] | null;
+  /** Starts a parked one again. */
+  command: string;
 }
 
 /** Where `viv work` would find its handler. */
@@ -116,6 +132,7 @@ export async function whyTask(
     landing: await held.landingOf?.(view),
     paused: await store.paused(),
     unproven: await held.unprovenOf?.(view),
+    downWorkers: state === "pending" ? await held.downWorkers?.() : [],
     now,
   });
   return { id: view.id, type: view.type, state: wordOf(view), since, reasons };
@@ -187,6 +204,7 @@ export interface WhyFacts extends Omit<TaskView, "process" | "type"> {
   landing?: Reason | null;
   unproven?: string | null;
   paused?: Pause | null;
+  downWorkers?: readonly DownWorker[];
   now: number;
 }
 
@@ -388,7 +406,10 @@ function queueReasons(facts: WhyFacts): Reason[] {
     if (names.length === 0) return [reason("route_held", holds[0] ?? "", "viv config check")];
     return [reason("queued", `it is in the queue; ${names.join(", ")} will take it in turn`)];
   }
-  if (present.length > 0) return present.map((worker) => pausedReason(worker, facts.now));
+  const down = (facts.downWorkers ?? []).filter((one) => takes(one.types, type)).map(downReason);
+  if (present.length > 0) {
+    return [...present.map((worker) => pausedReason(worker, facts.now)), ...down];
+  }
   const reasons: Reason[] = [];
   if (found.kind === "missing") {
     const tables = isTypeName(type)
@@ -397,6 +418,7 @@ function queueReasons(facts: WhyFacts): Reason[] {
     const text = `there is no route for tasks of type ${type}: add ${tables} to ${found.file}`;
     reasons.push(reason("no_route", text));
   }
+  if (down.length > 0) return [...reasons, ...down];
   return [
     ...reasons,
     reason("no_worker", noWorkerText(type, alive, seen), workCommand(type, found)),
@@ -411,6 +433,17 @@ function pausedReason({ name, paused }: KnownWorker, now: number): Reason {
     text.replace(/; go on with: [^)]*\)$/, ")"),
     `viv resume --worker ${name}`,
   );
+}
+
+/** Of one that `viv up` keeps. */
+function downReason({ name, state, note, command }: DownWorker): Reason {
+  const why = note === "" ? "" : `: ${note}`;
+  if (state === "parked") {
+    const text = `${name} of viv up is parked${why}; it stays so until viv up is started anew:`;
+    return reason("worker_down", text, command);
+  }
+  const how = state === "starting" ? "is starting" : "has ended, and starts again by itself";
+  return reason("worker_down", `${name} of viv up ${how}${why}`, "viv ps");
 }
 
 type KnownWorker = WhyFacts["workers"][number];

@@ -1,8 +1,11 @@
 import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import { fleetFilesIn } from "../../src/fleet/fleet-files.ts";
+import { upFilesIn } from "../../src/fleet/up-files.ts";
 import { gateHere, openRun } from "../../src/main.ts";
 import { type Landing, writeLanding } from "../../src/merge/landing.ts";
+import { localMachine } from "../../src/platform/processes/machine.ts";
 import { REASON_CODES, type ReasonCode } from "../../src/work/why.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
@@ -264,6 +267,58 @@ describe("a task in the queue", () => {
         command: "viv work --handler COMMAND --types other",
       },
     ]);
+  });
+
+  it("that parked workers of viv up would take", async () => {
+    const folder = join(run, "..");
+    around = { ...around, cwd: folder };
+    const groups = "[workers.a]\ntypes = ['job']\n[workers.b]\ntypes = ['other']\n";
+    writeFileSync(join(folder, "viv.toml"), `${groups}[handlers.default]\nhandler = "./h.sh"\n`);
+    await enqueue("t.1");
+    const files = fleetFilesIn(run);
+    const part = { kind: "worker", process: null, since: "", restarts: 4, doing: "" } as const;
+    mkdirSync(files.folder, { recursive: true });
+    files.write({
+      ...{ ...localMachine().self(), state: "working", since: "", run, config: null, note: "" },
+      parts: ["a-1", "b-1"].map((name) => ({ ...part, name, state: "parked", note: "exit 1" })),
+    });
+    expect((await why("t.1")).reasons).toEqual([
+      {
+        code: "worker_down",
+        text: "a-1 of viv up is parked: exit 1; it stays so until viv up is started anew:",
+        command: "viv down && viv up --detach",
+      },
+    ]);
+  });
+
+  it("that parked agents around the pit would take", async () => {
+    const pit = join(run, "../pit");
+    await say("pit", "init", pit);
+    around = { ...around, env: { VIV_RUN: pit } };
+    const agents = join(run, "../agents.toml");
+    writeFileSync(agents, '[service]\npit = "pit"\n[agents.keeper]\n[agents.snake-1]\n');
+    await say("enqueue", "--type", "egg", "--id", "f.1");
+    const files = upFilesIn(pit);
+    mkdirSync(join(pit, ".viv/up"), { recursive: true });
+    const names = ["keeper", "snake-1"];
+    files.write({
+      ...{ ...localMachine().self(), name: "service", state: "working", since: "", note: "" },
+      ...{ config: agents, agents: names },
+    });
+    for (const name of names) {
+      files.write({
+        ...{ name, species: "", state: "parked", pid: null, started: null, boot: null, host: null },
+        ...{ since: "", restarts: 4, last_run: null, next_run: null, last_exit: 1, note: "" },
+        run: null,
+      });
+    }
+    const [reason, ...more] = (await why("f.1")).reasons;
+    expect(reason).toEqual({
+      code: "worker_down",
+      text: "snake-1 of viv up is parked; it stays so until viv up is started anew:",
+      command: `viv down -c ${agents} && viv up -c ${agents} --detach`,
+    });
+    expect(more).toEqual([]);
   });
 
   it("that failed three times in the same way, and was sent round", async () => {

@@ -175,6 +175,10 @@ class FakeUpFiles implements UpFiles {
   isFull = false;
   readonly written = new Map<string, ServiceState | AgentState>();
 
+  async takeTurn(): Promise<null> {
+    return null;
+  }
+
   async take(): Promise<boolean> {
     return !this.isTaken;
   }

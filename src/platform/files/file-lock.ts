@@ -1,4 +1,4 @@
-import { closeSync, constants, fstatSync, lstatSync } from "node:fs";
+import { closeSync, constants, fstatSync, lstatSync, openSync } from "node:fs";
 import { join } from "node:path";
 import { errno } from "../../base/errno.ts";
 import { VivError } from "../../base/errors.ts";
@@ -59,6 +59,14 @@ export async function tryFileLock(
     },
     isStillOurs: () => isOpen && isSameFile(fd, path),
   };
+}
+
+/** The same for the folder itself: it makes no file, so that a full disk does not matter. */
+export function tryFolderLock(folder: string): Promise<FileLock | null> {
+  const { O_RDONLY, O_DIRECTORY, O_NOFOLLOW } = constants;
+  return tryFileLock(folder, {
+    open: (path) => openSync(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW),
+  });
 }
 
 export interface FileLock {

@@ -1,0 +1,101 @@
+import { mkdirSync } from "node:fs";
+import { describe, expect, it } from "vitest";
+import { newFolder } from "../../test/support/folders.ts";
+import { FakeHost } from "../../test/support/machine.ts";
+import { type Context, runPlacePort } from "../operation/operation.ts";
+import { fleetFilesIn } from "./fleet-files.ts";
+import { down } from "./fleet-operations.ts";
+import { type FleetPort, fleetPort } from "./fleet-ports.ts";
+import { upFilesIn } from "./up-files.ts";
+import { upPort } from "./up-ports.ts";
+
+/** A supervisor that only counts signals; the test says when it hears them, and when it is gone. */
+function supervised() {
+  const run = newFolder();
+  const world = new FakeHost();
+  const up = world.process();
+  const files = fleetFilesIn(run);
+  mkdirSync(files.folder, { recursive: true });
+  const is = (state: "working" | "stopping", at_once = false) =>
+    files.write({
+      ...{ ...up.self(), state, at_once, since: "", run, config: null, note: "", parts: [] },
+    });
+  is("working");
+  const signals: string[] = [];
+  let looks: (() => void)[] = [];
+  const fleet: Partial<FleetPort> = {
+    ...{ filesIn: fleetFilesIn, machine: world.process(), knownRuns: () => [] },
+    ask: (_, signal) => signals.push(signal),
+    timers: {
+      after: (_, act) => {
+        looks.push(act);
+        return () => {};
+      },
+    },
+  };
+  const ports = new Map<unknown, unknown>([
+    [fleetPort, fleet],
+    [upPort, { filesIn: upFilesIn, readText: () => "" }],
+    [runPlacePort, { path: run, from: "--run" }],
+  ]);
+  const never = new AbortController().signal;
+  const context = {
+    ...{ now: Date.now, here: { cwd: run, env: {} }, signal: never, urgent: never },
+    use: async (port: unknown) => ports.get(port),
+  } as unknown as Context;
+  return {
+    ...{ is, signals, takeTurn: files.takeTurn },
+    down: async (now: boolean) => {
+      for await (const _ of down.stream(context, { now }));
+    },
+    end: () => world.endProcess(up.self().pid),
+    /** All of so many have looked, and look again. */
+    look: async (count: number) => {
+      while (looks.length < count) await new Promise((resolve) => setImmediate(resolve));
+      const due = looks;
+      looks = [];
+      for (const act of due) act();
+    },
+  };
+}
+
+describe("viv down, several at the same moment", () => {
+  it.each([
+    [false, ["SIGTERM"]],
+    [true, ["SIGTERM", "SIGINT"]],
+  ])("count as one (now: %s)", async (now, expected) => {
+    const { is, signals, down, look, end } = supervised();
+    const both = Promise.all([down(now), down(now)]);
+    await look(2);
+    await look(2);
+    expect(signals).toEqual(["SIGTERM"]);
+    is("stopping");
+    await look(2);
+    await look(2);
+    expect(signals).toEqual(expected);
+    is("stopping", now);
+    await look(2);
+    await look(2);
+    expect(signals).toEqual(expected);
+    end();
+    await look(2);
+    await both;
+  });
+
+  it("the next one asks when the first has died before it could", async () => {
+    const { is, signals, down, look, end, takeTurn } = supervised();
+    const turn = await takeTurn();
+    const one = down(false);
+    await look(1);
+    await look(1);
+    expect(signals).toEqual([]);
+    turn?.release();
+    await look(1);
+    await look(1);
+    expect(signals).toEqual(["SIGTERM"]);
+    is("stopping");
+    end();
+    await look(1);
+    await one;
+  });
+});
