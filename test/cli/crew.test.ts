@@ -15,6 +15,7 @@ import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { CrewFolder, eventsOf, isAlive } from "../support/crew-folder.ts";
 import { until } from "../support/deadline.ts";
+import { removeFolder } from "../support/folders.ts";
 import { cli, Running, stripColors, viv } from "./support.ts";
 
 /** `viv crew`, `viv keeper` and `viv up` without an agents.toml, with real processes. */
@@ -500,7 +501,7 @@ describe("a crew with a broken folder", () => {
     const crew = new CrewFolder().member("moss", WAITS);
     const up = crew.up();
     await crew.hasLines("begun", 1);
-    rmSync(crew.state, { recursive: true, maxRetries: 9 }); // it may just write there
+    removeFolder(crew.state); // it may just write there
     const { status, stderr } = await up.end();
     expect([status, stderr]).toEqual([4, expect.stringContaining("was removed or replaced")]);
     expect(existsSync(crew.state)).toBe(false);
@@ -520,7 +521,7 @@ describe("a crew with a broken folder", () => {
     crew.write("news/crew.org", manifest);
     const up = crew.running("crew", "up", "news/crew.org", "--grace=0s", "--json");
     await up.says('"ran"');
-    rmSync(join(crew.folder, "news"), { recursive: true, maxRetries: 9 });
+    removeFolder(join(crew.folder, "news"));
     expect((await up.end()).status).toBe(4);
     expect(crew.viv("crew", "up", "news/crew.org")).toMatchObject({
       status: 2,

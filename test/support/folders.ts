@@ -6,10 +6,26 @@ import { onTestFinished } from "vitest";
 /** A folder of its own for one test, removed when the test has finished. */
 export function newFolder(prefix = "viv-test-", parent = tmpdir()): string {
   const folder = mkdtempSync(join(parent, prefix));
-  // Processes of the test that were killed just now may still write there.
-  const patience = { maxRetries: 20, retryDelay: 20 };
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true, ...patience }));
+  onTestFinished(() => removeFolder(folder));
   return folder;
+}
+
+const MOST_TRIES = 100;
+
+/**
+ * Also while processes still write there, such as those that were killed just now: `maxRetries` of rmSync
+ * would not look again for what they have added.
+ */
+export function removeFolder(folder: string): void {
+  for (let tries = 1; ; tries++) {
+    try {
+      rmSync(folder, { recursive: true, force: true });
+      return;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "ENOTEMPTY" || tries === MOST_TRIES)
+        throw error;
+    }
+  }
 }
 
 /** As newFolder, but not in memory: for processes that race or die on a file system as people have it. */
