@@ -58,9 +58,9 @@ export class VivLoop {
     });
   }
 
-  /** Its process ends by itself when it can have no further command. */
+  /** Also while a command hangs. */
   close(): void {
-    (this.#child?.stdio[3] as Writable | undefined)?.end();
+    this.#child?.kill("SIGKILL");
     this.#child = null;
   }
 }
