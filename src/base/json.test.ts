@@ -112,6 +112,15 @@ describe("canonicalJson", () => {
 });
 
 describe("parseExactly", () => {
+  test("takes strings of any length", () => {
+    const written = canonicalJson({
+      n: 1,
+      slashes: "\\".repeat(1_000_000),
+      text: "a".repeat(15_000_000),
+    });
+    expect(canonicalJson(parseExactly(written)) === written).toBe(true);
+  });
+
   test("numbers come back as they were written", () => {
     const number = fc.oneof(
       fc.stringMatching(/^-?(0|[1-9]\d{0,25})(\.\d{1,25})?([eE][+-]?\d{1,3})?$/),

@@ -155,20 +155,40 @@ export class ExactNumber {
  * `12345678901234567890`) becomes an opaque value, which canonicalJson writes as it was.
  */
 export function parseExactly(text: string): unknown {
-  const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
   // A beginning that no string of this text has, however it is escaped.
   let mark = "number";
   while (text.includes(mark)) mark += "~";
-  let marked = false;
-  const safe = text.replace(tokens, (token) => {
-    if (token.startsWith('"') || String(Number(token)) === token) return token;
-    marked = true;
-    return `"${mark}${token}"`;
-  });
-  if (!marked || /\\u00(6e|7e)/i.test(text)) return JSON.parse(text);
-  return JSON.parse(safe, (_, value) =>
+  let safe = "";
+  let end = 0;
+  for (const { token, at } of numbersIn(text)) {
+    if (String(Number(token)) === token) continue;
+    safe += `${text.slice(end, at)}"${mark}${token}"`;
+    end = at + token.length;
+  }
+  if (end === 0 || /\\u00(6e|7e)/i.test(text)) return JSON.parse(text);
+  return JSON.parse(safe + text.slice(end), (_, value) =>
     typeof value === "string" && value.startsWith(mark)
       ? new ExactNumber(value.slice(mark.length))
       : value,
   );
+}
+
+/** The numbers of a JSON text, and where they stand. */
+export function* numbersIn(text: string): Generator<{ token: string; at: number }> {
+  const tokens = /"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+  for (let found = tokens.exec(text); found !== null; found = tokens.exec(text)) {
+    const { 0: token, index: at } = found;
+    if (token !== '"') yield { token, at };
+    else tokens.lastIndex = endOfString(text, at + 1);
+  }
+}
+
+/** One expression for whole strings would run out of stack at some megabytes. */
+function endOfString(text: string, from: number): number {
+  for (let quote = text.indexOf('"', from); quote >= 0; quote = text.indexOf('"', quote + 1)) {
+    let first = quote;
+    while (first > from && text[first - 1] === "\\") first--;
+    if ((quote - first) % 2 === 0) return quote + 1;
+  }
+  return text.length;
 }

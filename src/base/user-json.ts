@@ -1,5 +1,5 @@
 import { VivError } from "./errors.ts";
-import { assertDepth, isRecord } from "./json.ts";
+import { assertDepth, isRecord, numbersIn } from "./json.ts";
 
 /** Parses JSON that a user typed, refusing what would not survive the way to disk unchanged. */
 export function parseUserJson(text: string, what: string): unknown {
@@ -11,9 +11,7 @@ export function parseUserJson(text: string, what: string): unknown {
     const why = (cause as Error).message;
     throw new VivError("INVALID", `${what} is not valid JSON: ${why}`, {}, { cause });
   }
-  const tokens = /"(?:[^"\\]|\\.)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
-  for (const [token] of text.matchAll(tokens)) {
-    if (token.startsWith('"')) continue;
+  for (const { token } of numbersIn(text)) {
     const number = Number(token);
     const exact =
       Number.isFinite(number) && (!/^-?\d+$/.test(token) || Number.isSafeInteger(number));

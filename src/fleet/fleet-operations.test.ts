@@ -24,7 +24,8 @@ function supervised() {
   const signals: string[] = [];
   let looks: (() => void)[] = [];
   const fleet: Partial<FleetPort> = {
-    ...{ filesIn: fleetFilesIn, machine: world.process(), knownRuns: () => [] },
+    ...{ filesIn: fleetFilesIn, machine: world.process() },
+    ...{ knownRuns: () => [], startedWith: () => null },
     ask: (_, signal) => signals.push(signal),
     timers: {
       after: (_, act) => {
