@@ -454,7 +454,7 @@ export interface Queue {
   /** Adds a line about a model run or a landing. */
   append(line: Omit<LedgerLine, "at"> & { event: ToldEvent }): Promise<void>;
 
-  /** True when there may be a task to claim; false after the time-out or the signal. */
+  /** True when there may be a task to claim; false after the time-out or the signal, and when a pause begins or ends without one. */
   waitForWork(options: WaitOptions): Promise<boolean>;
   watch(options?: WatchOptions): AsyncIterable<Change>;
 }

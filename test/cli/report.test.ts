@@ -5,6 +5,7 @@ import {
   readdirSync,
   readFileSync,
   renameSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
@@ -108,6 +109,20 @@ describe("an empty run", () => {
     );
     expect(status).toBe(2);
   });
+});
+
+it("is reported on since the run began, if that is later than asked", async () => {
+  await onRun((store) => store.enqueue({ type: "fix" }));
+  const { at } = JSON.parse(ledgerOf(run)[0] ?? "");
+  const began = new Date(Math.min(Date.parse(at), statSync(run).birthtimeMs)).toISOString();
+  const week = ["--since", "7d"];
+  expect((await report()).since).toBe(began);
+  expect((await report(...week)).since).toBe(began);
+  const old = new Date(Date.now() - 2 * 86_400_000).toISOString();
+  ledger("enqueued", { task: "t.0", type: "fix", to: "pending" }, old);
+  expect((await report(...week)).since).toBe(old);
+  const { since, until } = await report();
+  expect(Date.parse(until) - Date.parse(since)).toBe(12 * 3_600_000);
 });
 
 /** One step of a random night. */

@@ -3,18 +3,30 @@ import { expect, it } from "vitest";
 import { redacted } from "./redact.ts";
 
 it.each([
-  ["a token ghp_abcdefghijklmnopqrstuvwxyz0123 here", "a token *** here"],
-  ["glpat-abcdefghijklmnop1234", "***"],
-  ["key=sk-ant-api03-abcdefghijklmnop", "key=***"],
-  ["AKIAABCDEFGHIJKLMNOP.", "***."],
-  ["git clone https://me:pw@github.com/a/b", "git clone https://github.com/a/b"],
-  ["https://token@github.com/a", "https://github.com/a"],
-  ["-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nrest", "***\nrest"],
+  ["a token ghp_abcdefghijklmnopqrstuvwxyz0123 here", "a token [redacted] here"],
+  ["glpat-abcdefghijklmnop1234", "[redacted]"],
+  ["key=sk-ant-api03-abcdefghijklmnop", "key=[redacted]"],
+  ["AKIAABCDEFGHIJKLMNOP.", "[redacted]."],
+  ["git clone https://me:pw@github.com/a/b", "git clone https://[redacted]@github.com/a/b"],
+  ["https://token@github.com/a", "https://[redacted]@github.com/a"],
+  ["-----BEGIN RSA PRIVATE KEY-----\nabc\n-----END RSA PRIVATE KEY-----\nrest", "[redacted]\nrest"],
+  ["npm_abcdefghijklmnopqrstuvwxyz and glrt-abcdefghijklmnop", "[redacted] and [redacted]"],
+  ["Authorization: Bearer abcdefgh1234", "Authorization: [redacted]"],
+  ["password: hunter2", "password: [redacted]"],
+  ["https://hooks.slack.com/services/T000/B000/x", "https://hooks.slack.com/services/[redacted]"],
+  ["?access_token=abc&b=1", "?access_token=[redacted]&b=1"],
   ["cd /home/me/app && make", "cd ~/app && make"],
   ["npm test passed: 12 of 12", "npm test passed: 12 of 12"],
   ["mail me@example.org about a@b", "mail me@example.org about a@b"],
 ])("%s", (text, safe) => {
   expect(redacted(text, { HOME: "/home/me" })).toBe(safe);
+});
+
+it("knows variables whose names and values are only perhaps secret", () => {
+  const env = { SESSION_COOKIE: "abc-12345", SSH_AUTH_SOCK: "/run/agent.1", LOG_KEY: "somewhere" };
+  expect(redacted("abc-12345 /run/agent.1 somewhere", env)).toBe(
+    "[redacted] /run/agent.1 somewhere",
+  );
 });
 
 it("never has the value of a variable that holds a secret", () => {

@@ -3,6 +3,7 @@ import { homedir, hostname } from "node:os";
 import { basename } from "node:path";
 import type { Env } from "../../operation/operation.ts";
 import { accountName } from "../../operation/person.ts";
+import { secretsIn } from "../../operation/secrets.ts";
 import type { Private } from "./redact.ts";
 
 /** Names that say nothing about a person or a machine. */
@@ -50,18 +51,9 @@ export function privateHere(
       ...hosts.filter(told).map((name) => [name, "host"] as const),
       ...[...users, ...authors].filter(told).map((name) => [name, "user"] as const),
     ],
-    secrets: Object.entries(env).flatMap(([name, value = ""]) =>
-      /KEY|TOKEN|SECRET|PASS|CREDENTIAL|AUTH|COOKIE/i.test(name) && isSecret(value) ? [value] : [],
-    ),
+    secrets: secretsIn(env),
     dropped: [runWords],
   };
-}
-
-/** A path (SSH_AUTH_SOCK, a file with a key) or a word is not one. */
-function isSecret(value: string): boolean {
-  return (
-    value.length >= 8 && !value.startsWith("/") && /[\d_=+/-]|[A-Z].*[a-z]|[a-z].*[A-Z]/.test(value)
-  );
 }
 
 function topFolders(): string[] {

@@ -47,6 +47,7 @@ describe("secrets", () => {
     `ghp_${long}`,
     `github_pat_${long}`,
     `glpat-${long}`,
+    `glrt-${long}`,
     `xoxb-${long}`,
     `AKIA${"A1".repeat(8)}`,
     `npm_${long}`,

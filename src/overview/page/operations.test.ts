@@ -143,7 +143,9 @@ it("names the neighbours of a task, and the graph around it", async () => {
 it("has a lane for each worker, and the ends of attempts per time", async () => {
   const { store, ask } = await world();
   await night(store);
-  const { lanes, buckets, kills, closed } = await ask(timeline, { since: "1h" });
+  const before = Date.now() - 60_000;
+  const { since, lanes, buckets, kills, closed } = await ask(timeline, { since: "1h" });
+  expect(Date.parse(since)).toBeGreaterThan(before); // the run began later than an hour ago
   expect(lanes.map(({ name, kind }) => [name, kind])).toEqual([
     ["ada", "worker"],
     ["bob", "worker"],

@@ -3,9 +3,10 @@ import { isVivError } from "../../base/errors.ts";
 import { parseSince } from "../../base/since.ts";
 import { accountsInUse } from "../../engines/accounts/accounts.ts";
 import { text } from "../../operation/fields.ts";
-import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { defineRunOperation } from "../../queue/operation.ts";
 import { SINCE } from "../model-operations.ts";
-import { reportPort } from "../report/report-port.ts";
+import { periodFrom } from "../report/period.ts";
+import { type CrewFacts, reportPort } from "../report/report-port.ts";
 import { runIndexPort } from "./index-port.ts";
 import { Buckets, Lanes } from "./lanes.ts";
 import { Slices } from "./slices.ts";
@@ -48,7 +49,11 @@ export const timeline = defineRunOperation({
   }),
   async run(context, { since: wanted = DEFAULT_PERIOD }) {
     const now = context.now();
-    const since = parseSince(wanted, now);
+    const asked = parseSince(wanted, now);
+    const port = await context.use(reportPort);
+    const crew = await unlessRefused(() => port.crew(context, asked));
+    const warden = await unlessRefused(() => port.warden(context, asked));
+    const since = await periodFrom(context.store, asked, crew, warden);
     const index = await context.use(runIndexPort);
     await index.complete();
     await index.settled();
@@ -70,9 +75,11 @@ export const timeline = defineRunOperation({
     return {
       since,
       until: new Date(now).toISOString(),
-      lanes: [...workers, ...(await crewLanes(context, since))],
+      lanes: [...workers, ...crewLanes(crew)],
       buckets: buckets.list(),
-      kills: await killsSince(context, since),
+      kills: (warden?.kills ?? []).map(({ target, at, warrant, why }) => ({
+        ...{ name: target, at, warrant, why },
+      })),
       closed: index.facts.closings.since(start, (await accountsInUse(context)).all),
     };
   },
@@ -80,9 +87,7 @@ export const timeline = defineRunOperation({
 
 type CrewLane = { name: string; kind: "crew"; spans: z.output<typeof span>[] };
 
-async function crewLanes(context: RunContext, since: string): Promise<CrewLane[]> {
-  const port = await context.use(reportPort);
-  const facts = await unlessRefused(() => port.crew(context, since));
+function crewLanes(facts: CrewFacts | null): CrewLane[] {
   const lanes = new Map<string, CrewLane>();
   for (const { name } of facts?.members ?? []) lanes.set(name, { name, kind: "crew", spans: [] });
   for (const { name, from, to, outcome } of facts?.runs ?? []) {
@@ -92,14 +97,6 @@ async function crewLanes(context: RunContext, since: string): Promise<CrewLane[]
     lane.spans.push({ task: "", from: time(from), to: time(to), outcome, attempt: 1, count: 1 });
   }
   return [...lanes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-async function killsSince(context: RunContext, since: string) {
-  const port = await context.use(reportPort);
-  const facts = await unlessRefused(() => port.warden(context, since));
-  return (facts?.kills ?? []).map(({ target, at, warrant, why }) => ({
-    ...{ name: target, at, warrant, why },
-  }));
 }
 
 /** A crew or a warden that cannot be read here must not hide the workers. */

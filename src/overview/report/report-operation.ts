@@ -20,6 +20,7 @@ import { groupFailures, timeOf } from "./failures.ts";
 import { landedIn } from "./landed.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
 import { isStuck, type NeedFacts, needsYou, type ReviewFact } from "./needs-you.ts";
+import { periodFrom } from "./period.ts";
 import {
   readDone,
   readLandings,
@@ -46,15 +47,16 @@ export const report = defineRunOperation({
   async run(context, { since: wanted = DEFAULT_PERIOD }): Promise<Report> {
     const { store, here } = context;
     const now = context.now();
-    const since = parseSince(wanted, now);
+    const asked = parseSince(wanted, now);
     const port = await context.use(reportPort);
     const notes: string[] = [];
+    const crew = await unlessRefused(notes, () => port.crew(context, asked));
+    const warden = await unlessRefused(notes, () => port.warden(context, asked));
+    const since = await periodFrom(store, asked, crew, warden);
     const states = await readStates(store);
     const { digest, money, unreadable, limits, budget } = await readLedger(context, since);
     const held = new Map(states.claimed.map(({ id, worker }) => [id, worker]));
     digest.close((task, worker) => held.get(task) === worker);
-    const crew = await unlessRefused(notes, () => port.crew(context, since));
-    const warden = await unlessRefused(notes, () => port.warden(context, since));
     for (const { name, from, to } of crew?.runs ?? []) digest.busy.add(crewKey(name), from, to);
     const { landings, unreadable: badLandings } = readLandings(store, digest);
     const { done, withWorkspace } = await readDone(store, digest, since);

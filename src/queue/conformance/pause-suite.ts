@@ -50,6 +50,18 @@ export function pauseSuite(make: MakeHarness): void {
       expect(await waiting).toBe(true);
     });
 
+    test.each([{}, { worker: "w" }])("a waiting worker wakes when it begins: %j", async (whose) => {
+      const store = await run().open();
+      const registration = await store.register("w");
+      const waiting = store.waitForWork({ worker: "w", timeoutMs: 1_000_000 });
+      await store.pause(whose);
+      expect(await waiting).toBe(false);
+      const again = store.waitForWork({ worker: "w", timeoutMs: 1_000_000 });
+      await store.resume(whose);
+      expect(await again).toBe(false); // nothing is pending
+      await registration.release();
+    });
+
     test("of one worker: it claims nothing in any process, the others go on, what it has ends as usual", async () => {
       const store = await run().open();
       const other = await run().open();

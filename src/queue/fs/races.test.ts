@@ -8,6 +8,7 @@ import { isVivError } from "../../base/errors.ts";
 import { openRun } from "../../main.ts";
 import { withFileLock } from "../../platform/files/file-lock.ts";
 import type { Claim, Store } from "../store.ts";
+import { LaneWriter } from "./lanes/lanes.ts";
 
 /**
  * Two processes, with one of them stopped between two steps of a transition while the other acts.
@@ -222,6 +223,56 @@ describe("doctor and live workers", () => {
 });
 
 describe("adopting", () => {
+  const adopted = (path: string) =>
+    ledgerLines(path).lines.filter(({ event }) => event === "adopted");
+
+  test.each(["enqueue", "release"])("not between the two steps of our own %s", async (verb) => {
+    const { path, open } = await scene();
+    const one = await open();
+    const two = await open();
+    if (verb === "release") {
+      await one.enqueue({ id: "a", type: "t" });
+      await two.claim({ worker: "w" });
+    }
+    const { append } = LaneWriter.prototype;
+    let finish = () => {};
+    const paused = vi.spyOn(LaneWriter.prototype, "append");
+    paused.mockImplementation(function (this: LaneWriter, ...line) {
+      finish = () => append.apply(this, line);
+    });
+    try {
+      if (verb === "release") await one.release({ id: "a", worker: "w" });
+      else await one.enqueue({ id: "a", type: "t" });
+      expect(await two.claim({ worker: "w" })).toEqual([]);
+      expect(await two.sweep()).toMatchObject({ adopted: 0 });
+    } finally {
+      paused.mockRestore();
+    }
+    finish();
+    expect((await two.claim({ worker: "w" })).map(({ task }) => task.task_id)).toEqual(["a"]);
+    expect(adopted(path)).toEqual([]);
+  });
+
+  test("a second later, when the enqueuer has died between them", async () => {
+    const { path, open } = await scene();
+    const one = await open();
+    const two = await open();
+    const dies = vi.spyOn(LaneWriter.prototype, "append").mockImplementation(() => {});
+    try {
+      await one.enqueue({ id: "a", type: "t" });
+    } finally {
+      dies.mockRestore();
+    }
+    expect(await two.claim({ worker: "w" })).toEqual([]);
+    const later = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 1_100);
+    try {
+      expect((await two.claim({ worker: "w" })).map(({ task }) => task.task_id)).toEqual(["a"]);
+    } finally {
+      later.mockRestore();
+    }
+    expect(adopted(path)).toHaveLength(1);
+  });
+
   test("a foreign task that is claimed while it is being looked at", async () => {
     const { path, host, open } = await scene();
     const one = await open();

@@ -44,8 +44,8 @@ export function adopt(run: FsRun, reader: LaneReader): number {
   return adoptPending(run, reader);
 }
 
-/** The look itself, also a part of recovery. */
-export function adoptPending(run: FsRun, reader: LaneReader): number {
+/** The look itself, also a part of recovery: then lines were lost, and none of them is still to come. */
+export function adoptPending(run: FsRun, reader: LaneReader, areLost = false): number {
   const folder = run.paths.state.pending;
   const begin = performance.now();
   run.lanes.prepare();
@@ -65,6 +65,10 @@ export function adoptPending(run: FsRun, reader: LaneReader): number {
     for (const name of names) {
       const id = run.paths.layout.idOf("pending", name);
       if (name.startsWith(".") || (id !== null && known.has(id))) continue;
+      if (!areLost && id !== null && isBeingOffered(run, id, `${folder}/${name}`)) {
+        unripe = true;
+        continue;
+      }
       const found = examine(run, `${folder}/${name}`, id);
       if (found === "unripe" || (found && wasJustOffered(run, reader, found))) unripe = true;
       else if (found) strangers.push(found);
@@ -120,6 +124,19 @@ function examine(run: FsRun, path: string, id: string | null): TaskFile | "unrip
     quarantine(run, path, error.message);
     return null;
   }
+}
+
+/**
+ * Registered, and moved here a moment ago: the process that did it writes its line now. Adopted, the
+ * task would look like one of a foreign tool. If that process has died, a second does no harm.
+ */
+const OFFERED_WITHIN_MS = 1_000;
+
+function isBeingOffered(run: FsRun, id: string, path: string): boolean {
+  const stats = statIfThere(path);
+  if (stats === undefined || Math.abs(Date.now() - stats.ctimeMs) >= OFFERED_WITHIN_MS)
+    return false;
+  return statIfThere(idLinkOf(run.paths, id))?.ino === stats.ino;
 }
 
 /** A shell writes food in its final place: half of it may have no `done-when` yet. */

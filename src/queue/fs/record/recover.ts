@@ -88,7 +88,7 @@ function recover(run: FsRun): void {
   wakeWaiting(run);
   const reader = new LaneReader(run, ANY);
   try {
-    adoptPending(run, reader);
+    adoptPending(run, reader, true);
   } finally {
     reader.close();
     run.memo.pendingSeen.clear();

@@ -19,8 +19,8 @@ const LOOK_AT_TIMES_MS = 1_000;
 /**
  * Sleeping until there may be work. Woken by: a line on a lane (our enqueue), a name in pending/
  * (a foreign one), a name in done/ that a task waits for (a foreign worker finished it), a new
- * status.json (swarm-lib lists completed tasks there), the end of a pause, a name that leaves review/
- * (if that is limited), the next due time, or at last the time-out, at which the caller looks for itself.
+ * status.json (swarm-lib lists completed tasks there), the beginning and the end of a pause, which the
+ * caller tells of, a name that leaves review/ (if that is limited), the next due time, or at last the time-out, at which the caller looks for itself.
  */
 export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boolean> {
   assertReviewLimit(options.reviewLimit);
@@ -77,14 +77,18 @@ export async function waitForWork(run: FsRun, options: WaitOptions): Promise<boo
     const id = name === null ? null : layout.idOf("done", name);
     if (isName(id) && existsSync(fileOf(run.paths, "done", id))) promoteDependents(run, id);
   });
+  const wasPaused = isPaused(run, options.worker);
+  const onPause = guarded(() => {
+    if (isPaused(run, options.worker) !== wasPaused)
+      resolve(hasWork(run, reader, options) === true);
+  });
   const onStatus = guarded((name: string | null) => {
     if (name === "status.json") promoteMet(run);
-    if (name === PAUSED) check();
+    if (name === PAUSED) onPause();
   });
-  // Its own pause ends.
   const own = options.worker === undefined ? null : workerPauseOf(run.paths, options.worker);
   const onOwn = (name: string | null) => {
-    if (own !== null && name === basename(own)) check();
+    if (own !== null && name === basename(own)) onPause();
   };
   const onAbort = () => resolve(false);
   const limited = options.reviewLimit === undefined ? [] : [state.review];
