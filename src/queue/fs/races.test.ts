@@ -234,6 +234,7 @@ describe("adopting", () => {
       await one.enqueue({ id: "a", type: "t" });
       await two.claim({ worker: "w" });
     }
+    const registration = await two.register("x");
     const { append } = LaneWriter.prototype;
     let finish = () => {};
     const paused = vi.spyOn(LaneWriter.prototype, "append");
@@ -243,14 +244,15 @@ describe("adopting", () => {
     try {
       if (verb === "release") await one.release({ id: "a", worker: "w" });
       else await one.enqueue({ id: "a", type: "t" });
-      expect(await two.claim({ worker: "w" })).toEqual([]);
+      expect(await two.claim({ worker: "x" })).toEqual([]);
       expect(await two.sweep()).toMatchObject({ adopted: 0 });
     } finally {
       paused.mockRestore();
     }
     finish();
-    expect((await two.claim({ worker: "w" })).map(({ task }) => task.task_id)).toEqual(["a"]);
+    expect((await two.claim({ worker: "x" })).map(({ task }) => task.task_id)).toEqual(["a"]);
     expect(adopted(path)).toEqual([]);
+    await registration.release();
   });
 
   test("a second later, when the enqueuer has died between them", async () => {
@@ -263,14 +265,29 @@ describe("adopting", () => {
     } finally {
       dies.mockRestore();
     }
-    expect(await two.claim({ worker: "w" })).toEqual([]);
+    const registration = await two.register("x");
+    expect(await two.claim({ worker: "x" })).toEqual([]);
     const later = vi.spyOn(Date, "now").mockReturnValue(Date.now() + 1_100);
     try {
-      expect((await two.claim({ worker: "w" })).map(({ task }) => task.task_id)).toEqual(["a"]);
+      expect((await two.claim({ worker: "x" })).map(({ task }) => task.task_id)).toEqual(["a"]);
     } finally {
       later.mockRestore();
     }
     expect(adopted(path)).toHaveLength(1);
+    await registration.release();
+  });
+
+  test("at once by a one-shot claim, which does not look again", async () => {
+    const { open } = await scene();
+    const one = await open();
+    const dies = vi.spyOn(LaneWriter.prototype, "append").mockImplementation(() => {});
+    try {
+      await one.enqueue({ id: "a", type: "t" });
+    } finally {
+      dies.mockRestore();
+    }
+    const two = await open();
+    expect((await two.claim({ worker: "w" })).map(({ task }) => task.task_id)).toEqual(["a"]);
   });
 
   test("a foreign task that is claimed while it is being looked at", async () => {

@@ -58,6 +58,8 @@ export function adoptPending(run: FsRun, reader: LaneReader, areLost = false): n
   const names = namesIn(folder);
   let adopted = 0;
   let unripe = false;
+  // A one-shot claim does not look again.
+  const waits = !areLost && run.memo.registered.size > 0;
   if (names.length > 0) {
     const known = new Set(reader.ahead());
     for (const id of reader.passedOver()) known.add(id);
@@ -65,7 +67,7 @@ export function adoptPending(run: FsRun, reader: LaneReader, areLost = false): n
     for (const name of names) {
       const id = run.paths.layout.idOf("pending", name);
       if (name.startsWith(".") || (id !== null && known.has(id))) continue;
-      if (!areLost && id !== null && isBeingOffered(run, id, `${folder}/${name}`)) {
+      if (waits && id !== null && isBeingOffered(run, id, `${folder}/${name}`)) {
         unripe = true;
         continue;
       }
