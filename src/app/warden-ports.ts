@@ -94,6 +94,7 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           import("../warden/finish-dance.ts"),
           import("../engines/costs/usage.ts"),
         ]);
+      const { whyNoTmux } = await import("../platform/tmux/tmux.ts");
       const { config, cwd, budgetFor } = options;
       const { hook, webhook, ask, tmuxSocket: socket } = config;
       const shared = { machine, timers, files };
@@ -130,6 +131,10 @@ export async function wardenPorts(env: Env, cwd: string): Promise<WardenPorts> {
           if (event.kind !== "up") return;
           rules.start(); // not before the pool has its folder
           outbox.start();
+          void whyNoTmux(env).then((why) => {
+            if (why === null) return;
+            emit({ kind: "trouble", what: `sessions are neither seen nor asked: ${why}` });
+          });
         },
       );
       const warn = (what: string) => emit({ kind: "trouble", what });

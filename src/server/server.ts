@@ -1,12 +1,9 @@
-import { readFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, isIP, type Socket } from "node:net";
-import { resolve } from "node:path";
-import { createSecureContext } from "node:tls";
 import { getRequestListener } from "@hono/node-server";
 import { errno } from "../base/errno.ts";
-import { messageOf, VivError } from "../base/errors.ts";
+import { VivError } from "../base/errors.ts";
 import { followLedgers } from "../ledger/follow.ts";
 import { keepSealed } from "../ledger/keep-sealed.ts";
 import type { Store } from "../queue/store.ts";
@@ -17,6 +14,7 @@ import { KeptRun } from "./kept-run.ts";
 import { LIMITS, type Limits } from "./limits.ts";
 import { secretsIn } from "./secrets.ts";
 import type { ServedRun, ServerHost } from "./server-host.ts";
+import { tlsFiles } from "./tls-files.ts";
 import { HEADERS, webApp } from "./web-app.ts";
 
 export interface ServerOptions {
@@ -53,7 +51,7 @@ export async function startServer({
     const needs = "it needs tls_cert and tls_key in [server], or insecure = true";
     throw new VivError("USAGE", `${bind} is not only for this machine; ${needs}.`);
   }
-  const tls = settings.tls && readTls(settings.tls, served.config?.folder ?? ".");
+  const tls = settings.tls && tlsFiles(settings.tls, served.config?.folder ?? ".");
   const run = new KeptRun(host, served, warn);
   const stopping = new AbortController();
   const now = host.machine.clock.now;
@@ -89,17 +87,17 @@ export async function startServer({
     });
     const listener = getRequestListener(app.fetch, { overrideGlobalObjects: false });
     const options = optionsFor(limits);
-    const server = limited(
-      tls ? createTlsServer({ ...tls, ...options }, listener) : createServer(options, listener),
-      limits,
-    );
+    const tlsServer = tls && createTlsServer({ ...tls.first, ...options }, listener);
+    const server = limited(tlsServer ?? createServer(options, listener), limits);
     const close = closer(server);
     port = await listen(server, settings);
+    const unfollow = tls?.follow((pair) => tlsServer?.setSecureContext(pair), warn);
     return {
       address: addressOf(settings, port),
       port,
       stop: async () => {
         stopping.abort();
+        unfollow?.();
         hub.close();
         await close();
         await sealer?.stop();
@@ -194,25 +192,6 @@ function closer(server: Server): () => Promise<void> {
 }
 
 const DRAIN_MS = 3_000;
-
-function readTls({ cert, key }: NonNullable<ServerSettings["tls"]>, folder: string) {
-  const read = (path: string) => {
-    try {
-      return readFileSync(resolve(folder, path));
-    } catch (cause) {
-      const message = `${path} of [server] cannot be read: ${messageOf(cause)}`;
-      throw new VivError("INVALID", message, {}, { cause });
-    }
-  };
-  const pair = { cert: read(cert), key: read(key) };
-  try {
-    createSecureContext(pair);
-  } catch (cause) {
-    const message = `${cert} and ${key} of [server] are no certificate and its key in PEM: ${messageOf(cause)}`;
-    throw new VivError("INVALID", message, {}, { cause });
-  }
-  return pair;
-}
 
 /** By which a browser on this machine reaches it; others by a name of `hosts`. */
 function addressOf({ bind, tls, hosts }: ServerSettings, port: number): string {

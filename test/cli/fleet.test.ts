@@ -1,5 +1,13 @@
 import { execFileSync } from "node:child_process";
-import { chmodSync, existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
@@ -400,6 +408,22 @@ describe("in the background", () => {
       ...{ status: 0, stdout: expect.stringMatching(/ worker-1 is parked: .*gone\.sh/) },
     });
     expect(here.say("down").status).toBe(0);
+  });
+
+  it("says that the warden is without tmux, in its log and in ps", async () => {
+    const here = farm(toml("[warden]\n"));
+    const bin = join(here.folder, "bin");
+    mkdirSync(bin);
+    const flock = execFileSync("sh", ["-c", "command -v flock"], { encoding: "utf8" }).trim();
+    symlinkSync(flock, join(bin, "flock"));
+    const env = { VIV_STATE: join(here.folder, "state"), PATH: bin };
+    const up = new Running(["up", "--no-server"], { cwd: here.folder, env });
+    await up.says("neither seen nor asked: tmux is not installed");
+    const said = "tmux is not installed: `apt install tmux`";
+    await until("ps says it", () => here.part("warden")?.note.includes(said) === true);
+    expect(here.part("warden")?.state).toBe("idle");
+    up.child.kill("SIGTERM");
+    expect((await up.end()).status).toBe(0);
   });
 
   it("says why it could not start", () => {

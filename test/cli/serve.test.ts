@@ -1,9 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
+import { connect } from "node:tls";
 import { expect, it } from "vitest";
 import { serveRun } from "../server/support.ts";
+import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
 import { Running, viv } from "./support.ts";
 
@@ -68,17 +70,23 @@ it("viv serve says where it is, is found by viv token, refuses a second one, and
   }
 });
 
-it("on another interface everything needs the token, and the cookie is secure", async (context) => {
-  const folder = newFolder();
-  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+/** False where there is no openssl. */
+function makePair(cert: string, key: string, name: string): boolean {
+  const subject = ["-subj", `/CN=${name}`, "-days", "2", "-keyout", key, "-out", cert];
   try {
-    const subject = ["-subj", "/CN=localhost", "-days", "2", "-keyout", key, "-out", cert];
     execFileSync("openssl", ["req", "-x509", "-newkey", "rsa:2048", "-nodes", ...subject], {
       stdio: "ignore",
     });
+    return true;
   } catch {
-    return context.skip("no openssl on this machine");
+    return false;
   }
+}
+
+it("on another interface everything needs the token, and the cookie is secure", async (context) => {
+  const folder = newFolder();
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  if (!makePair(cert, key, "localhost")) return context.skip("no openssl on this machine");
   const broken = serveRun({ bind: "0.0.0.0", tls: { cert: key, key } });
   await expect(broken).rejects.toMatchObject({ code: "INVALID" });
   const served = await serveRun({ bind: "0.0.0.0", tls: { cert, key } });
@@ -105,6 +113,31 @@ it("on another interface everything needs the token, and the cookie is secure", 
   expect(status).toBe(303);
   expect(cookie).toMatch(/^__Host-viv-\d+=.*; Secure$/);
   expect((await ask("/api/ls", { cookie: cookie.split(";")[0] ?? "" })).status).toBe(200);
+});
+
+it("takes a renewed certificate without a restart, and keeps the last good one", async (context) => {
+  const folder = newFolder();
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  if (!makePair(cert, key, "old")) return context.skip("no openssl on this machine");
+  const { server, warnings } = await serveRun({ tls: { cert, key } });
+  const nameNow = () =>
+    new Promise<unknown>((resolve, reject) => {
+      const at = { host: "127.0.0.1", port: server.port, rejectUnauthorized: false };
+      const socket = connect(at, () => {
+        resolve(socket.getPeerCertificate().subject.CN);
+        socket.destroy();
+      }).on("error", reject);
+    });
+  expect(await nameNow()).toBe("old");
+  makePair(`${cert}.new`, `${key}.new`, "new");
+  renameSync(`${cert}.new`, cert); // for a moment the pair does not fit
+  renameSync(`${key}.new`, key);
+  await until("the new one counts", async () => (await nameNow()) === "new");
+  expect(warnings).toEqual([]);
+  writeFileSync(key, "nonsense");
+  await until("it is told", () => warnings.length > 0);
+  expect(warnings).toEqual([expect.stringContaining("the last good pair is still used")]);
+  expect(await nameNow()).toBe("new");
 });
 
 it("takes the next free port where nobody chose one", async () => {

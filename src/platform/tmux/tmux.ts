@@ -81,6 +81,16 @@ async function assertVersion(env: Env, limitMs: number): Promise<void> {
   goodVersions.add(env.PATH);
 }
 
+/** In words; null: it is here, as far as can be seen. */
+export async function whyNoTmux(env: Env): Promise<string | null> {
+  try {
+    await assertVersion(env, LIMIT_MS);
+  } catch (error) {
+    if (error instanceof TmuxTrouble && error.kind === "not-installed") return error.message;
+  }
+  return null;
+}
+
 interface RunOptions {
   env: Env;
   limitMs: number;
