@@ -335,7 +335,10 @@ describe("what is opened", () => {
     const env = { ...forge.host.env, MY_API_KEY: "hunter2-hunter2" };
     await openPullRequest({ store, config, host: { ...forge.host, env } }, "t.7", { draft: true });
     const [pull] = forge.state().pulls;
-    expect(pull).toMatchObject({ title: "--title=x $(touch /tmp/x) [redacted] [redacted]", draft: true });
+    expect(pull).toMatchObject({
+      title: "--title=x $(touch /tmp/x) [redacted] [redacted]",
+      draft: true,
+    });
     expect(pull?.body).toBe(
       "--title=x $(touch /tmp/x) [redacted] [redacted]|`t.7`|1 file changed:\n- ``-rf `x`.txt`` +1 −0|no model was used",
     );

@@ -10,7 +10,9 @@ export const exportOperation = defineRunOperation({
   summary: "board and report as static files, safe to publish",
   access: "read",
   input: z.strictObject({
-    html: z.string().check(z.describe("folder for the pages; may hold an earlier export")),
+    html: z
+      .string()
+      .check(z.describe("write HTML there (a folder, which may hold an earlier export)")),
     since: text(`${SINCE} (of the report; default: 12h)`),
     all_tasks: flag(
       "a page for every task (default: the first of each column, and those of the report)",

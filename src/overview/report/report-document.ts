@@ -229,10 +229,10 @@ function workedPart({ worked, since, until }: Report, most: number): ReportDocum
     name: kind === "crew" ? `${name} (crew)` : name,
     when: `${momentOf(from, span)}–${momentOf(to, span)}`,
     tasks: counted(tasks, kind === "crew" ? "run" : "task", formatCount),
-    busy: formatDuration(busy_ms),
+    busy: formatTook(busy_ms),
     bar: slots.map(barOf).join(""),
   }));
-  const part = formatDuration(span / (worked[0]?.slots.length ?? 1));
+  const part = formatTook(span / (worked[0]?.slots.length ?? 1));
   const more = worked.length - rows.length;
   return {
     title: `Who worked when (UTC; a mark for each ${part})`,

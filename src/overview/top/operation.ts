@@ -11,7 +11,7 @@ export const top = defineRunStream({
   summary: "the run, live: tasks, workers, gate, cost",
   access: "write",
   changes: ({ once }) => once !== true,
-  input: z.strictObject({ once: flag("print one frame and exit, as it does in a pipe") }),
+  input: z.strictObject({ once: flag("do it once and exit (one frame, as always in a pipe)") }),
   event: snapshot,
   output: z.object({}),
   async *stream(context, { once }) {

@@ -47,7 +47,7 @@ const input = z.strictObject({
   concurrency: count("concurrent tasks (default: 1)"),
   worker_id: text("name of a worker (default: host and process id)"),
   timeout: duration("time limit of one attempt (where its route has none)"),
-  once: flag("exit after one task"),
+  once: flag("do it once and exit (one task)"),
   drain: flag("exit when nothing is left to do; with 1 if a task failed meanwhile"),
   exit_zero: flag("exit with 0 also if a task failed (--drain)"),
   max_tasks: count("exit after N tasks"),
