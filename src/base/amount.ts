@@ -2,7 +2,8 @@
 export function formatUsd(usd: number): string {
   if (usd > 0 && usd < 0.0001) return "<$0.0001";
   const digits = usd > 0 && usd < 0.1 ? 4 : 2;
-  return `$${grouped(usd.toFixed(digits))}`;
+  // The last bits of a sum depend on the order of its parts: halves are rounded up all the same.
+  return `$${grouped((usd + 1e-10).toFixed(digits))}`;
 }
 
 /** How many, for people: `1,250,000`. */

@@ -128,6 +128,36 @@ export function decideSuite(make: MakeHarness): void {
       expect((await claimOne(store)).task.task_id).toBe("b");
     });
 
+    test("reworked while a task waits for it and another: that waits for both", async () => {
+      const store = await run().open();
+      await bringInto(store, "a", "done");
+      await bringInto(store, "b", "pending");
+      await store.enqueue({ id: "c", type: "t", depends_on: ["a", "b"] });
+      const b = await claimOne(store);
+      await store.rework("a");
+      await store.complete(refOf(b));
+      expect(await stateOf(store, "c")).toBe("waiting");
+      expect((await store.doctor()).findings).toEqual([]);
+      await store.complete(refOf(await claimOne(store)));
+      expect(await stateOf(store, "c")).toBe("pending");
+    });
+
+    test("reworked while a task that had begun rests: that waits for it too", async () => {
+      const store = await run().open();
+      await bringInto(store, "a", "done");
+      await store.enqueue({ id: "c", type: "t", depends_on: ["a"], max_attempts: 3 });
+      const c = await claimOne(store);
+      await store.rework("a");
+      await store.fail(refOf(c));
+      expect((await store.doctor()).findings).toEqual([]);
+      run().clock.advance(3_600_000);
+      const a = await claimOne(store);
+      expect(a.task.task_id).toBe("a");
+      expect((await store.doctor()).findings).toEqual([]);
+      await store.complete(refOf(a));
+      expect(await stateOf(store, "c")).toBe("pending");
+    });
+
     test("reworked by two at the same moment: it goes back once", async () => {
       const [one, two] = await Promise.all([run().open(), run().open()]);
       await bringInto(one, "a", "done");

@@ -131,16 +131,17 @@ async function checkWaiting({ run, find }: Examination, places: Places): Promise
         repair: `none by itself; break it with: viv cancel ${cycle.at(-2)}`,
       });
     }
-    const unnoted = unmet.filter((dependency) => !dependentsOf(run, dependency).includes(id));
-    const untimed = unmet.length === 0 && at > now && !hasDue(run, id, at);
-    if (unnoted.length === 0 && !untimed) continue;
+    // One note is enough: whichever wakes the task notes it anew if something holds it back still.
+    if (at > now && hasDue(run, id, at)) continue;
+    if (unmet.some((dependency) => dependentsOf(run, dependency).includes(id))) continue;
+    const untimed = unmet.length === 0;
     await find(
       {
         code: "missing_index",
         path: untimed ? ".viv/due" : ".viv/dependents",
         message: untimed
           ? `nothing would wake ${id} at its time`
-          : `nothing would wake ${id} when ${unnoted.join(", ")} is done`,
+          : `nothing would wake ${id} when ${unmet.join(", ")} is done`,
         repair: "note it again",
       },
       () => {

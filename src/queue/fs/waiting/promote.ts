@@ -46,14 +46,17 @@ function pastOf(run: FsRun, task: Task, stats: Stats | undefined) {
   return isMissing ? missedHistory(run, id) : null;
 }
 
-/** Moves one waiting task to pending/ if nothing holds it back. False when something does. */
-export function tryPromote(run: FsRun, id: string): boolean {
+/**
+ * Moves one waiting task to pending/ if nothing holds it back. False when something does.
+ * `isNoteUsedUp`: the note that has led here goes, so another must wake the task.
+ */
+export function tryPromote(run: FsRun, id: string, isNoteUsedUp = false): boolean {
   if (!isName(id)) return false;
   const from = fileOf(run.paths, "waiting", id);
   const found = readTaskOrQuarantine(run, from, id);
   if (found === null) return offerForeign(run, id);
   const { task, stats } = found;
-  if (unmetOf(run, task).length > 0) return false;
+  if (isHeldBack(run, task, isNoteUsedUp)) return false;
   const at = readyAt(run, task, stats);
   if (at > run.machine.clock.now()) {
     addDue(run, id, at);
@@ -65,6 +68,20 @@ export function tryPromote(run: FsRun, id: string): boolean {
   run.lanes.offer(task, stats, nextAttempt(run, id));
   record(run, { event: "promoted", task: id, from: "waiting", to: "pending" });
   return true;
+}
+
+/**
+ * A dependency that was done when the task was noted may have gone back since, so one of those that
+ * are left gets a note, as at enqueueing: noted first, then looked at once more.
+ */
+function isHeldBack(run: FsRun, task: Task, isNoteUsedUp: boolean): boolean {
+  for (;;) {
+    const [first] = unmetOf(run, task);
+    if (first === undefined) return false;
+    if (!isNoteUsedUp) return true;
+    addDependent(run, first, task.task_id);
+    if (unmetOf(run, task).includes(first)) return true;
+  }
 }
 
 function nextAttempt(run: FsRun, id: string): number {
@@ -87,7 +104,7 @@ export function promoteDependents(run: FsRun, id: string): number {
   if (!hasDependents(run, id)) return 0;
   let promoted = 0;
   for (const dependent of dependentsOf(run, id)) {
-    if (tryPromote(run, dependent)) promoted++;
+    if (tryPromote(run, dependent, true)) promoted++;
   }
   // Later dependents find `id` done by themselves.
   forgetDependents(run, id);
@@ -181,7 +198,7 @@ export function promoteDue(run: FsRun, force = false): number {
   run.memo.dueCheckedAt = now;
   let promoted = 0;
   for (const { id, remove } of dueBy(run, now)) {
-    if (tryPromote(run, id)) promoted++;
+    if (tryPromote(run, id, true)) promoted++;
     remove();
   }
   return promoted;
