@@ -273,6 +273,30 @@ describe.skipIf(!hasBrowser)("a served page", () => {
     await large.end();
   });
 
+  test("begins with what happened lately, and adds each new thing once", async () => {
+    const run = await serveNewRun(async (store) => {
+      await store.enqueue({ id: "past.1", type: "fix" });
+      for (const claim of await store.claim({ worker: "ada" })) await store.complete(claim);
+    });
+    const { page, context, faults } = await openPage(browser, run.address);
+    const latest = page.getByRole("region", { name: "Latest" });
+    await latest.getByText("past.1").waitFor();
+    await run.store.enqueue({ id: "now.1", type: "fix" });
+    for (const claim of await run.store.claim({ worker: "ada" })) await run.store.complete(claim);
+    await latest.getByText("now.1").waitFor();
+    // Read once more when the view is shown again.
+    await page.keyboard.press("2");
+    await page.getByRole("heading", { level: 1, name: "Board" }).waitFor();
+    const again = page.waitForResponse(/ledger\/show/);
+    await page.keyboard.press("1");
+    await again;
+    await latest.getByText("now.1").waitFor();
+    expect(await latest.locator(".id").allTextContents()).toEqual(["now.1", "past.1"]);
+    expect(faults).toEqual([]);
+    await context.close();
+    await run.end();
+  });
+
   test("of an empty run teaches the next command", async () => {
     const empty = await serveNewRun();
     const { page, context, faults } = await openPage(browser, empty.address);

@@ -35,6 +35,17 @@ const TASKS = {
   review: [{ id: "shop.name", type: "build", goal: "Rename the shop", review: true }],
 };
 
+/** For the newsroom, one after the other: its desks work on several at a time. */
+const STORIES = [
+  "the glass house — a shop with agents",
+  "ten per cent — a discount, with a test",
+  "half a cent — how the shop rounds now",
+  "both rates — a conflict, and its end",
+  "four shelves — no price below cost",
+  "the deaf agent — asked twice, then ended",
+];
+const STORY_EVERY_S = 8;
+
 const LOOK_MS = 400;
 /** After the story: at most so many more, so far apart. */
 const MORE_TASKS = 150;
@@ -52,11 +63,10 @@ interface Stage {
 export async function direct(stage: Stage): Promise<void> {
   const { world, store, moments, signal } = stage;
   const unfollow = follow(stage);
-  const looking = lookAround(stage);
+  const beside = [lookAround(stage), openStories(stage)];
   try {
     await enqueue(store, TASKS.first);
     await enqueue(store, TASKS.shelves);
-    await world.viv("board", "open", "the glass house — a shop with agents", "--agent", "desk");
     await world.viv("pit", "toss", "count the shelves", "--pit", "pit");
     await until(stage, () => moments.has("landed") && moments.has("conflict"), 30);
     await enqueue(store, TASKS.victim);
@@ -80,7 +90,7 @@ export async function direct(stage: Stage): Promise<void> {
     if (!signal.aborted) throw error;
   } finally {
     unfollow();
-    await looking;
+    await Promise.all(beside);
   }
 }
 
@@ -213,21 +223,31 @@ async function lookAround({ world, moments, signal }: Stage): Promise<void> {
   }
 }
 
+async function openStories(stage: Stage): Promise<void> {
+  for (const title of STORIES) {
+    await openStory(stage, title);
+    const ms = STORY_EVERY_S * 1000 * Math.max(stage.pace, 0.2);
+    await sleep(ms, undefined, { signal: stage.signal }).catch(() => {});
+    if (stage.signal.aborted) return;
+  }
+}
+
+/** One less is no reason to stop. */
+async function openStory({ world }: Stage, title: string): Promise<void> {
+  await world.viv("board", "open", title, "--agent", "desk").catch(() => {});
+}
+
 /** A little, for as long as someone looks; it ends by itself. */
-async function goOn({ store, world, pace, signal }: Stage): Promise<void> {
+async function goOn(stage: Stage): Promise<void> {
+  const { store, world, pace, signal } = stage;
   for (let n = 1; n <= MORE_TASKS; n++) {
     await sleep(MORE_EVERY_S * 1000 * Math.max(pace, 0.2), undefined, { signal });
     const goal = "Restock";
     const id = `stock.${String(n).padStart(3, "0")}`;
     await store.enqueue({ id, type: "build", payload: { title: `Restock shelf ${n}`, goal } });
-    // A story or a food less is no reason to stop.
-    const less = () => {};
-    if (n % 4 === 0) {
-      const title = `shelf ${n} — restocked`;
-      await world.viv("board", "open", title, "--agent", "desk").catch(less);
-    }
-    if (n % 4 === 2) {
-      await world.viv("pit", "toss", `count shelf ${n}`, "--pit", "pit").catch(less);
+    if (n % 2 === 0) await openStory(stage, `shelf ${n} — restocked`);
+    if (n % 4 === 1) {
+      await world.viv("pit", "toss", `count shelf ${n}`, "--pit", "pit").catch(() => {}); // as above
     }
   }
 }

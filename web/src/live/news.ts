@@ -1,8 +1,9 @@
 import { signal } from "@preact/signals";
 import type { Tone } from "../parts/glyph.tsx";
+import { apiPath, get } from "./api.ts";
 import { type LedgerLine, onEvent } from "./events.ts";
 
-/** What just happened and is worth a look: proven, landed, killed, recovered, asked, failed. */
+/** What happened lately and is worth a look: proven, landed, killed, recovered, asked, failed. */
 export interface News {
   key: string;
   at: string;
@@ -21,12 +22,32 @@ const MOST_OF_KIND = 2;
 export const news = signal<readonly News[]>([]);
 
 export function followNews(): void {
-  const reader = new NewsReader();
   onEvent((event) => {
-    const one = event.kind === "ledger" ? reader.read(event.data, event.id) : null;
-    if (one !== null) news.value = [one, ...news.value].slice(0, KEPT);
+    if (event.kind === "ledger") add([[event.data, event.id]]);
   });
 }
+
+/** What happened before the page was opened. */
+export async function readPastNews(): Promise<void> {
+  try {
+    const path = apiPath("ledger show", { events: EVENTS.join(","), limit: KEPT });
+    const { lines } = await get<{ lines: LedgerLine[] }>(path);
+    add(lines.map((line, n) => [line, `past ${n}`]));
+  } catch {
+    // What comes is listed all the same.
+  }
+}
+
+function add(lines: readonly [LedgerLine, string][]): void {
+  const isKnown = new Set(news.value.map(identity));
+  const found = lines.flatMap(([line, key]) => reader.read(line, key) ?? []);
+  const fresh = found.filter((one) => !isKnown.has(identity(one))).reverse();
+  if (fresh.length === 0) return;
+  const all = [...fresh, ...news.value].sort((a, b) => Date.parse(b.at) - Date.parse(a.at));
+  news.value = all.slice(0, KEPT);
+}
+
+const identity = ({ at, kind, task, text }: News) => JSON.stringify([at, kind, task, text]);
 
 /** The newest, of each kind only a few. */
 export function pickNews(all: readonly News[], most: number): News[] {
@@ -98,12 +119,20 @@ export class NewsReader {
   }
 }
 
+const reader = new NewsReader();
+
 const VERDICTS: Record<string, [Tone, string]> = {
   asked: ["review", "is asked whether it lives"],
   pardoned: ["done", "answered, and goes on"],
   executed: ["failed", "did not answer, and was ended"],
   already_dead: ["none", "had ended by itself"],
 };
+
+/** Those that can be news. */
+const EVENTS = [
+  ...["landed", "conflict", "merge_red", "needs_you", "ended", "parked", "part_ended"],
+  ...Object.keys(VERDICTS),
+];
 
 function ofWarden({ event, target }: LedgerLine): Told | null {
   const verdict = VERDICTS[event];

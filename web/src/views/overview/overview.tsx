@@ -14,7 +14,7 @@ import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Failures, Killed, Landed, Stuck } from "./below.tsx";
 import { Cost, Funnel, tasksIn } from "./figures.tsx";
 import { FIRST_STEPS } from "./first-steps.ts";
-import { JustNow } from "./just-now.tsx";
+import { Latest } from "./latest.tsx";
 import { needRows } from "./needs.ts";
 import { NeedsList } from "./needs-list.tsx";
 import { Night, NightLegend } from "./night.tsx";
@@ -102,7 +102,7 @@ function Loaded({
       <div class="cols-2">
         <div class="needs-side">
           <NeedsList rows={needs} total={report.needs_you.length} />
-          {news !== undefined && <JustNow most={news} />}
+          {news !== undefined && <Latest most={news} />}
         </div>
         <div class="stack fills">
           <Funnel report={report} />
