@@ -79,9 +79,13 @@ export default function GitBoard() {
   );
 }
 
+/** Final states whose tasks came to nothing. */
+const GIVEN_UP = /KILL|CANCEL|DROP|REJECT|FAIL|ABORT|WONT/i;
+
 /** The first waits to be taken, the final ones are done; what is between is at work. */
 function toneOf(at: number, { states, final }: BoardAnswer): Tone {
-  if (final.includes(states[at] ?? "")) return "done";
+  const state = states[at] ?? "";
+  if (final.includes(state)) return GIVEN_UP.test(state) ? "none" : "done";
   return at === 0 ? "ready" : "working";
 }
 
