@@ -14,7 +14,7 @@ interface Mark {
 
 const MOST_MARKS = 24;
 
-/** What stood out: kills, failures, closed accounts; the newest first. */
+/** What stood out: kills, lost workers, failures, closed accounts; the newest first. */
 export function Marks({ timeline }: { timeline: TimelineAnswer }) {
   const marks = marksOf(timeline);
   if (marks.length === 0) return <p class="pad t3">Nothing stood out.</p>;
@@ -52,9 +52,11 @@ function marksOf({ lanes, kills, closed }: TimelineAnswer): Mark[] {
   }
   for (const { name, kind, spans } of lanes) {
     for (const { to, outcome, task } of spans) {
-      if (to === null || lookOf(outcome) !== "no") continue;
+      const isLost = outcome === "abandoned";
+      if (to === null || (lookOf(outcome) !== "no" && !isLost)) continue;
       const word = outcome?.replace("_", " ") ?? "";
-      const text = kind === "crew" ? `${name} ${word}` : `${word} with ${name}`;
+      const of = kind === "crew" ? `${name} ${word}` : `${word} with ${name}`;
+      const text = isLost ? `went back: ${name} is gone` : of;
       marks.push({ at: to, tone: "failed", text, task: task || undefined });
     }
   }
