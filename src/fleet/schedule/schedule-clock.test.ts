@@ -240,12 +240,40 @@ it("runs all of them, looks at least every half minute, and one that fails stops
     "broken",
     "broken",
   ]);
-  const doing = "next: broken, 2026-11-18T07:00:00.000Z";
+  const doing = "next: broken, 2026-11-18 07:00";
   expect(told[0]).toEqual({ kind: "well", doing, note: "" });
   expect(told.at(-1)).toMatchObject({ kind: "trouble" });
   expect(told.findLast(({ kind }) => kind === "well")).toMatchObject({
     note: "broken could not fire: there is no such file",
   });
+});
+
+it("says which fires next, in its zone; a paused one does not, and is looked at on time all the same", async () => {
+  const tokyo: Schedule = {
+    ...{ ...NIGHTLY, name: "tokyo", cron: "0,20,40 * * * * *", timezone: "Asia/Tokyo" },
+  };
+  const pause = (name: string) =>
+    host.files.update(name, (state) => ({
+      ...{ handled: new Date(now).toISOString(), ...state },
+      paused: { by: "ann", at: "" },
+    }));
+  const stop = new AbortController();
+  const told: { kind: string; doing?: string }[] = [];
+  const waits: number[] = [];
+  at("2026-11-18T06:00:00Z");
+  const wait = async (ms: number) => {
+    now += ms;
+    if (waits.push(ms) > 2) stop.abort();
+    else await pause(["tokyo", "nightly"][waits.length - 1] ?? "");
+  };
+  await runSchedules([NIGHTLY, tokyo], host, (one) => told.push(one), stop.signal, wait);
+  const said = told.flatMap(({ doing }) => doing ?? []);
+  expect(said).toEqual([
+    "next: tokyo, 2026-11-18 15:00:20",
+    "next: nightly, 2026-11-18 07:00",
+    "all are paused",
+  ]);
+  expect(waits).toEqual([20_000, 20_000, 20_000]);
 });
 
 it("many schedules begin with one write, and a stop does not wait for the rest of them", async () => {

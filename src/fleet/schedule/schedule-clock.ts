@@ -3,7 +3,7 @@ import { messageOf } from "../../base/errors.ts";
 import type { TaskSpec } from "../../queue/spec.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Schedule } from "./config.ts";
-import { type Fires, firesOf } from "./cron.ts";
+import { type Fires, firesOf, localTime } from "./cron.ts";
 import { dueFires } from "./due.ts";
 import { fireId, tasksOf } from "./fire-tasks.ts";
 import type { ScheduleFiles, ScheduleState } from "./schedule-files.ts";
@@ -178,26 +178,40 @@ export async function runSchedules(
       }
     }
     const now = host.now();
-    const next = nextOf(
-      all.filter(({ one }) => one.enabled),
-      now,
-    );
-    const doing = next === null ? "no schedule is enabled" : `next: ${next.name}, ${iso(next.at)}`;
+    // A paused one too: it may be resumed meanwhile.
+    const wakeAt = nextOf(all, now)?.at ?? Infinity;
+    const doing = doingAt(now, all, host);
     // Of all that fail: the others are well meanwhile.
     const note = all.flatMap((entry) => entry.note || []).join("; ");
     if (doing + note !== said) emit({ kind: "well", doing, note });
     said = doing + note;
-    await wait(Math.min(LOOK_AT_LEAST_MS, Math.max(1, (next?.at ?? Infinity) - now)), signal);
+    await wait(Math.min(LOOK_AT_LEAST_MS, Math.max(1, wakeAt - now)), signal);
   }
 }
 
-function nextOf(
-  all: readonly { one: Schedule; fires: Fires }[],
-  now: number,
-): { name: string; at: number } | null {
+interface Entry {
+  one: Schedule;
+  fires: Fires;
+}
+
+/** For people: which schedule fires next. */
+function doingAt(now: number, all: readonly Entry[], { files }: ScheduleHost): string {
+  let states: ReadonlyMap<string, ScheduleState> = new Map();
+  try {
+    states = files.read();
+  } catch {} // the passes over the schedules say it
+  const next = nextOf(
+    all.filter(({ one }) => states.get(one.name)?.paused === undefined),
+    now,
+  );
+  if (next !== null) return `next: ${next.one.name}, ${localTime(next.at, next.one.timezone)}`;
+  return all.some(({ one }) => one.enabled) ? "all are paused" : "no schedule is enabled";
+}
+
+function nextOf(all: readonly Entry[], now: number): { one: Schedule; at: number } | null {
   const times = all.flatMap(({ one, fires }) => {
-    const at = fires.after(now);
-    return at === null ? [] : [{ name: one.name, at }];
+    const at = one.enabled ? fires.after(now) : null;
+    return at === null ? [] : [{ one, at }];
   });
   return times.sort((a, b) => a.at - b.at)[0] ?? null;
 }
