@@ -4,7 +4,7 @@ import { findCrew } from "../crew/requests.ts";
 import type { Context } from "../operation/operation.ts";
 import { storePort } from "../queue/operation.ts";
 
-/** `GET /_activity`: the crew that is found here; without one, the workers of the run as agents. */
+/** `GET /_activity`: the crew that is found here; without one, a worker of the run. */
 export async function activityHere(context: Context): Promise<unknown> {
   let found: Awaited<ReturnType<typeof findCrew>>;
   try {
@@ -27,11 +27,16 @@ export async function activityHere(context: Context): Promise<unknown> {
   );
 }
 
+/** In the shape of a keeper, as the seed has it without a crew: the worker with a task, else the first. */
 async function workersActivity(context: Context) {
   const workers = await (await context.use(storePort)).workers();
-  const agents = workers.map(({ name, claims, alive, note }) => ({
-    ...{ name, running: alive && claims.length > 0, lifecycle: null, steps: [] },
-    thought: note || null,
-  }));
-  return { agents, wire: [], agent: agents.find(({ running }) => running) ?? agents[0] ?? null };
+  const agents = workers.map(({ name, claims, alive, note }) => {
+    const running = alive && claims.length > 0;
+    // An idle worker's note is that of the task before.
+    return { agent: { name, running, lifecycle: null }, thought: (running && note) || null };
+  });
+  const { agent, thought } = agents.find((one) => one.agent.running) ?? agents[0] ?? NOBODY;
+  return { agent, steps: [], thought };
 }
+
+const NOBODY = { agent: null, thought: null };

@@ -71,6 +71,27 @@ describe("viv config check", () => {
     ]);
   });
 
+  it("warns of what a crew would drop or park, and of a crew without a member", async () => {
+    handler();
+    const check = async (crew: string) => {
+      write("viv.toml", `[handlers.t]\nhandler = "./h.sh"\n${crew}`);
+      const { status, stdout } = await cli(["config", "check"], around());
+      expect(status).toBe(0);
+      return stdout.match(/viv\.toml:\d+: .*/g);
+    };
+    expect(
+      await check('[crew]\ngrase = "1s"\n[crew.moss]\ndef = "m.org"\ninterval = "5d"\n'),
+    ).toEqual([
+      'viv.toml:4: unknown key "grase" in [crew]; did you mean grace?',
+      expect.stringMatching(/^viv\.toml:7: moss is parked: interval "5d"/),
+    ]);
+    expect(await check('[crew]\nmanifest = "crew.org"\n')).toEqual([
+      "viv.toml:3: [crew] has no member, so that viv up runs no crew; write [crew.NAME] with a def",
+      expect.stringMatching(/^viv\.toml:4: unknown key "manifest" in \[crew\]/),
+    ]);
+    expect(await check('[crew.moss]\ndef = "m.org"\n')).toBeNull();
+  });
+
   it("checks another file by its name, and an agents.toml as one", async () => {
     handler();
     write("other.toml", '[handlers.t]\nhandler = "./h.sh"\n');

@@ -6,6 +6,7 @@ import { CATALOG } from "../../src/app/catalog.ts";
 import { NOT_OVER_HTTP } from "../../src/app/http-operations.ts";
 import { VivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
+import { until } from "../support/deadline.ts";
 import { rawAsk, type Served, serveAt, serveRun } from "./support.ts";
 
 const errorIn = async (response: Response) => ({
@@ -334,6 +335,65 @@ describe("the run", () => {
     });
     expect(await errorIn(await served.ask("/metrics"))).toMatchObject({ status: 500, code: "BUG" });
     expect(served.warnings.join()).toContain("oops");
+  });
+});
+
+describe("/_activity", () => {
+  it("without a crew is in the seed's shape for one agent: the worker with a task", async () => {
+    const served = await serveRun();
+    const activity = () => served.json("/_activity");
+    expect(await activity()).toEqual({ agent: null, steps: [], thought: null });
+    const store = await openRun(served.run);
+    const idle = await store.register("a", { types: ["other"] });
+    const busy = await store.register("b", { types: ["t"] });
+    const agent = (name: string, running: boolean) => ({ name, running, lifecycle: null });
+    expect(await activity()).toEqual({ agent: agent("a", false), steps: [], thought: null });
+    await store.enqueue({ type: "t", id: "t.1" });
+    const [claim] = await store.claim({ worker: "b", types: ["t"] });
+    busy.note("t.1", { atOnce: true });
+    const thinks = { agent: agent("b", true), steps: [], thought: "t.1" };
+    await until("its note is written", async () => (await activity()).thought !== null);
+    expect(await activity()).toEqual(thinks);
+    // Its note is the old one until the next heartbeat.
+    await store.complete({ id: "t.1", worker: "b", token: claim?.token });
+    await idle.release();
+    expect(await activity()).toEqual({ agent: agent("b", false), steps: [], thought: null });
+    await busy.release();
+    await store.close();
+  });
+
+  it("has the seed's keys for a crew and for a keeper, from their files", async () => {
+    const served = await serveRun();
+    const state = join(served.folder, ".crew");
+    mkdirSync(state);
+    const write = (name: string, value: unknown) =>
+      writeFileSync(join(state, name), `${JSON.stringify(value)}\n`);
+    const status = (name: string, more: object) => ({
+      ...{ name, state: "waiting", since: "", run: null, outcome: null, note: "", last_run: null },
+      ...{ next_tick: null, streak: 0, crashes: 0, lifecycle: null, saved: 0, cost_today: 0 },
+      ...{ day: "", run_usd: 0, thought: null, engine: "exec", mode: "plan", ...more },
+    });
+    write("status-moss.json", status("moss", { state: "running", thought: "reading" }));
+    write("status-wren.json", status("wren", {}));
+    const step = { tool: "fetch", target: "https://a.example", ts: 1_760_000_000, agent: "moss" };
+    write("_steps.jsonl", step);
+    const moss = {
+      name: "moss",
+      running: true,
+      lifecycle: null,
+      steps: [step],
+      thought: "reading",
+    };
+    const wren = { name: "wren", running: false, lifecycle: null, steps: [], thought: null };
+    const text = await (await served.ask("/_activity")).text();
+    expect(text).toBe(JSON.stringify({ agents: [moss, wren], wire: [step], agent: moss }));
+
+    write("crew.json", { singleton: true, members: ["moss"] });
+    write("status.json", status("moss", { state: "running", thought: "reading" }));
+    const keeper = { name: "moss", running: true, lifecycle: null };
+    expect(await served.json("/_activity")).toEqual({
+      ...{ agent: keeper, steps: [step], thought: "reading" },
+    });
   });
 });
 

@@ -1,8 +1,11 @@
 import { existsSync } from "node:fs";
 import { resolve } from "node:path";
+import { parse } from "smol-toml";
 import * as z from "zod/mini";
 import { isVivError } from "../../base/errors.ts";
 import type { Config } from "../../base/section.ts";
+import { lineOf, placesOf } from "../../base/toml-lines.ts";
+import { crewFromTable } from "../../crew/manifest.ts";
 import { enginesSection } from "../../engines/config-engine.ts";
 import { forgeSection } from "../../merge/forge/config.ts";
 import { routeProblems } from "../../work/check-routes.ts";
@@ -51,12 +54,16 @@ export async function checkConfig(
 /** The lines of a refusal, `file:line: message` each. */
 export function mistakesIn(message: string, file: string): Finding[] {
   // Two sections may read one table, and say the same of it.
-  return [...new Set(message.split("\n"))].map((text) => {
-    const [, line, rest] = /^:(\d+)(?::\d+)?: (.*)$/s.exec(text.replace(file, "")) ?? [];
-    return line === undefined
-      ? { severity: "mistake", line: null, message: text }
-      : { severity: "mistake", line: Number(line), message: rest ?? "" };
-  });
+  return [...new Set(message.split("\n"))].map((text) => ({
+    severity: "mistake",
+    ...placed(text, file),
+  }));
+}
+
+function placed(text: string, file: string): Pick<Finding, "line" | "message"> {
+  const [, line, rest] = /^:(\d+)(?::\d+)?: (.*)$/s.exec(text.replace(file, "")) ?? [];
+  if (line === undefined) return { line: null, message: text };
+  return { line: Number(line), message: rest ?? "" };
 }
 
 async function warningsOf(
@@ -72,6 +79,7 @@ async function warningsOf(
       found.push(at(`handlers.${type}`, `[handlers.${type}]: ${problem}`));
     }
   }
+  found.push(...crewWarnings(config));
   const used = new Set([...routes.values()].map(({ engine }) => engine?.name));
   for (const name of config.section(enginesSection).keys()) {
     if (!used.has(name)) {
@@ -94,6 +102,21 @@ async function warningsOf(
     );
   }
   return found.sort((a, b) => (a.line ?? 0) - (b.line ?? 0));
+}
+
+/** A crew drops or parks what is wrong in it, and says so in its log: of a crew that never starts there is none. */
+function crewWarnings({ text, file }: Config): Finding[] {
+  const { crew } = parse(text);
+  if (crew === undefined) return [];
+  const places = placesOf(text);
+  const { members, log } = crewFromTable(crew, { file, places });
+  const found = log.map((entry) => {
+    const { line, message } = placed(entry, file);
+    return warning(message, line);
+  });
+  if (members.length > 0) return found;
+  const none = "[crew] has no member, so that viv up runs no crew; write [crew.NAME] with a def";
+  return [...found, warning(none, lineOf(places, ["crew"]))];
 }
 
 export function warning(message: string, line: number | null = null): Finding {
