@@ -1,4 +1,6 @@
 import { dirname, join } from "node:path";
+import { unlessCorrupt } from "../base/errors.ts";
+import { isName } from "../base/names.ts";
 import { findCrew } from "../crew/requests.ts";
 import { gate } from "../gate/operations.ts";
 import type { LedgerSource } from "../ledger/follow.ts";
@@ -10,6 +12,7 @@ import { storePort } from "../queue/operation.ts";
 import type { Store } from "../queue/store.ts";
 import type { GateFacts, ServerHost } from "../server/server-host.ts";
 import { wardenPlace } from "../warden/operations/warden-place.ts";
+import { recordedIn } from "../work/workspaces/record.ts";
 import { activityHere } from "./activity-here.ts";
 import { followedRuns } from "./followed-runs.ts";
 import { httpOperations, NOT_OVER_HTTP } from "./http-operations.ts";
@@ -36,7 +39,7 @@ export function serverHost({
     pageFolder: join(dirname(program.viv), "web"),
     operations: httpOperations(),
     hidden: NOT_OVER_HTTP,
-    ...{ gates: gatesHere, ledgers: ledgersHere },
+    ...{ gates: gatesHere, branchesLeft: branchesLeftHere, ledgers: ledgersHere },
     open: async ({ path, onDependencyFailed }, { readOnly }) => {
       const store = await openRun(path, { readOnly, onDependencyFailed });
       noteRun(store.location, env, cwd, machine.clock.now());
@@ -87,4 +90,23 @@ async function gatesHere(context: Context): Promise<GateFacts[]> {
     longestMs: Math.max(0, ...queue.map(({ waiting_ms }) => waiting_ms)),
   });
   return [facts("machine", machine), ...(crew ? [facts("crew", crew)] : [])];
+}
+
+/** As `viv report` counts them; what the ledger has landed is not read again at each scrape. */
+async function branchesLeftHere(
+  context: Context,
+  hasLanded: (task: string) => boolean,
+): Promise<number> {
+  const store = await context.use(storePort);
+  const left = recordedIn(store.workspaces).filter((id) => isName(id) && !hasLanded(id));
+  if (left.length === 0) return 0;
+  const { landingsIn } = await import("../merge/facts.ts");
+  const landings = landingsIn(store);
+  let count = 0;
+  for (const id of left) {
+    const isLeft = unlessCorrupt(() => landings.isNotLanded(id)) ?? false;
+    if (!isLeft || landings.stateOf(id) === "closed") continue;
+    if ((await store.show(id))?.state === "done") count++;
+  }
+  return count;
 }

@@ -68,6 +68,10 @@ export class LedgerMetrics {
     } else if (room === "warden" && VERDICTS.has(event)) this.#dances.inc({ verdict: event });
   }
 
+  hasLanded(task: string): boolean {
+    return this.#landingOf.get(task) === "landed";
+  }
+
   #ofTask(line: Entry): void {
     const { event, task, to } = line;
     const at = Date.parse(line.at);

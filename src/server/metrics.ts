@@ -11,6 +11,7 @@ export interface MetricsAround {
   store(): Promise<Store>;
   followIn(store: Store): Promise<FollowLedgers>;
   gates(store: Store): Promise<readonly GateFacts[]>;
+  branchesLeft(store: Store, hasLanded: (task: string) => boolean): Promise<number>;
   streams(): number;
   version: string;
 }
@@ -66,6 +67,9 @@ export class Metrics {
       gauges.waiting.set({ gate }, waiting);
       gauges.longest.set({ gate }, longestMs / 1000);
     }
+    gauges.mergeQueue.set(
+      await this.#around.branchesLeft(store, (task) => fromLedger.hasLanded(task)),
+    );
     gauges.memory.set(process.memoryUsage.rss());
     const { user, system } = process.cpuUsage();
     gauges.cpu.reset();
@@ -95,6 +99,7 @@ function gaugesIn(registry: Registry) {
     used: gauge("viv_gate_slots_used", "Slots that are held", ["gate"]),
     waiting: gauge("viv_gate_waiting", "Runs that wait for a slot", ["gate"]),
     longest: gauge("viv_gate_longest_wait_seconds", "Of those, the longest wait", ["gate"]),
+    mergeQueue: gauge("viv_merge_queue", "Done tasks whose branch is in no target yet"),
     streams: gauge("viv_event_streams", "Open streams of /events"),
     build: gauge("viv_build_info", "1, with the version", ["version"]),
     memory: gauge("process_resident_memory_bytes", "Memory of the server"),

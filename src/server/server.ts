@@ -77,6 +77,8 @@ export async function startServer({
     const metrics = {
       ...{ ...read, version: host.version, streams: () => hub.size },
       gates: (store: Store) => host.invoke(run.run, store, request, host.gates),
+      branchesLeft: (store: Store, hasLanded: (task: string) => boolean) =>
+        host.invoke(run.run, store, request, (context) => host.branchesLeft(context, hasLanded)),
     };
     const place = { bind, isTls: tls !== undefined, hosts, origins, port: () => port };
     const app = webApp({

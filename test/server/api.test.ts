@@ -6,6 +6,8 @@ import { CATALOG } from "../../src/app/catalog.ts";
 import { NOT_OVER_HTTP } from "../../src/app/http-operations.ts";
 import { VivError } from "../../src/base/errors.ts";
 import { openRun } from "../../src/main.ts";
+import { type LandingState, writeLanding } from "../../src/merge/landing.ts";
+import { recordPath, writeRecord } from "../../src/work/workspaces/record.ts";
 import { until } from "../support/deadline.ts";
 import { rawAsk, type Served, serveAt, serveRun } from "./support.ts";
 
@@ -485,6 +487,45 @@ it("/metrics has the dollars of viv costs: while attempts run, after a crash, an
   await served.server.stop();
   expect(await bothOn(await serveAt(served.folder))).toEqual(before);
 });
+
+it("/metrics has the branches that viv report says have not landed", async () => {
+  const served = await serveRun();
+  const store = await openRun(served.run);
+  const at = "2026-01-01T00:00:00.000Z";
+  const commits = { base: "a", head: "b" };
+  mkdirSync(store.workspaces, { recursive: true });
+  for (const id of ["new", "held", "landed", "same", "closed", "plain", "bad", "open"]) {
+    await store.enqueue({ type: "t", id });
+    const [claim] = await store.claim({ worker: "w" });
+    if (id === "open") await store.release({ id, worker: "w", token: claim?.token });
+    else await store.complete({ id, worker: "w", token: claim?.token });
+    if (id === "plain") continue;
+    const branch = { repository: "/r", branch: `viv/${id}`, ...commits, created_at: at };
+    writeRecord(store.workspaces, id, { kind: "worktree", ...branch });
+    const state = LANDINGS[id];
+    if (state === undefined) continue;
+    const way = { target: "main", strategy: "merge", reworks: 0 } as const;
+    writeLanding(store.folder, {
+      task: id,
+      state,
+      at,
+      repository: "/r",
+      branch: "b",
+      ...commits,
+      ...way,
+    });
+  }
+  await store.append({ event: "landed", task: "landed", target: "main" });
+  writeFileSync(recordPath(store.workspaces, "bad"), "{");
+  await store.close();
+  const { landed } = await served.json<{ landed: { waiting: number } }>("/api/report");
+  expect(landed.waiting).toBe(2);
+  expect(await (await served.ask("/metrics")).text()).toContain("\nviv_merge_queue 2\n");
+});
+
+const LANDINGS: Readonly<Record<string, LandingState>> = {
+  ...{ held: "held", landed: "landed", same: "no_changes", closed: "closed" },
+};
 
 /** The references of the document that name nothing in it. */
 async function danglingRefs(served: Served): Promise<string[]> {
