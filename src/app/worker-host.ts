@@ -20,7 +20,7 @@ import { ticksOfTree } from "../platform/processes/process-tree.ts";
 import { findProgram, probeProgram, whyNoInterpreter } from "../platform/processes/programs.ts";
 import { findLayout } from "../queue/fs/open-fs-run.ts";
 import type { RouteHost, WorkerHost } from "../work/host.ts";
-import type { Beside } from "../work/worker.ts";
+import type { Beside } from "../work/worker-options.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 

@@ -1,7 +1,7 @@
 import { localMachine } from "../platform/processes/machine.ts";
 import type { Store } from "../queue/store.ts";
 import type { WorkerHost } from "../work/host.ts";
-import type { Beside, WorkerOptions } from "../work/worker.ts";
+import type { Beside, WorkerOptions } from "../work/worker-options.ts";
 import type { MergeSettings } from "./config.ts";
 import type { Landing } from "./landing.ts";
 import { mergeOnce } from "./queue.ts";

@@ -7,7 +7,7 @@ import { DEFAULT_LOG_BYTES } from "../work/attempt.ts";
 import { limitsSection } from "../work/config-route.ts";
 import { type ConfigRead, configWatchPort, workerHostPort } from "../work/host.ts";
 import { routeFromConfig } from "../work/ready-route.ts";
-import type { BesideEvent, WorkerEvent } from "../work/worker.ts";
+import type { BesideEvent, WorkerEvent } from "../work/worker-options.ts";
 import { mergeBeside } from "./beside.ts";
 import { DEFAULT_MERGE, mergeSection } from "./config.ts";
 import { forgePort } from "./forge/forge.ts";

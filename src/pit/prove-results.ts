@@ -4,7 +4,7 @@ import type { Claim, Store } from "../queue/store.ts";
 import { Attempt, type AttemptSettings, DEFAULT_LOG_BYTES } from "../work/attempt.ts";
 import type { WorkerHost } from "../work/host.ts";
 import { plainRoute } from "../work/ready-route.ts";
-import type { Beside, ProvenResult, WorkerOptions } from "../work/worker.ts";
+import type { Beside, ProvenResult, WorkerOptions } from "../work/worker-options.ts";
 import { type HandResult, PROVER, pitOf } from "./pit-store.ts";
 
 /** Routes and settings of a worker; without them, proofs run plainly: no sandbox, no time limit. */

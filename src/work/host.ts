@@ -10,7 +10,7 @@ import { type Claim, extensionKey, type Store } from "../queue/store.ts";
 import type { Task } from "../queue/task.ts";
 import type { ArtifactFiles } from "./artifacts.ts";
 import type { Needs } from "./config-needs.ts";
-import type { Beside, WorkerOptions } from "./worker.ts";
+import type { Beside, WorkerOptions } from "./worker-options.ts";
 import type { Begin } from "./workspaces/begin.ts";
 import type { OpenWorkspace, WorkspaceRequest } from "./workspaces/open.ts";
 import type { Prepared, PrepareRequest } from "./workspaces/prepare.ts";

@@ -5,7 +5,8 @@ import { routeProblems } from "./check-routes.ts";
 import { routesSection } from "./config-route.ts";
 import type { ConfigRead, RouteHost } from "./host.ts";
 import { badEdit, heldRoute, remarkOf } from "./remark.ts";
-import type { Worker, WorkerEvent, WorkerOptions } from "./worker.ts";
+import type { Worker } from "./worker.ts";
+import type { WorkerEvent, WorkerOptions } from "./worker-options.ts";
 
 /** A route that cannot work is looked at again after so long, while it is held back. */
 const LOOK_AGAIN_MS = 5_000;

@@ -2,7 +2,8 @@ import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { VivError } from "../base/errors.ts";
 import type { Claim, Store } from "../queue/store.ts";
 import type { WorkerHost } from "./host.ts";
-import { Worker, type WorkerEvent, type WorkerOptions } from "./worker.ts";
+import { Worker } from "./worker.ts";
+import type { WorkerEvent, WorkerOptions } from "./worker-options.ts";
 
 /** A worker on a store that does what the test says; no processes, no files, no real time. */
 

@@ -401,6 +401,32 @@ describe("in the background", () => {
     expect(here.say("down").status).toBe(0);
   });
 
+  it("notifies as a part, once, of a task that failed; ps shows the part", async () => {
+    const notify =
+      '[[notify]]\non = ["failed"]\ncommand = ["sh", "-c", "cat >>told; echo >>told"]\n';
+    const here = farm(toml(notify, 0)); // a worker would notify, too
+    const up = here.up();
+    await up.says('"kind":"ready"');
+    expect(here.part("notifications")).toMatchObject({ state: "idle", doing: "1 target" });
+    for (const id of ["bad.1", "bad.2"]) {
+      here.say("enqueue", "--type", "x", "--id", id, "--max-attempts", "1");
+      here.say("claim", "--worker", "w");
+      expect(here.say("fail", id, "--worker", "w").stderr).toBe("");
+    }
+    const told = () =>
+      existsSync(join(here.folder, "told"))
+        ? readFileSync(join(here.folder, "told"), "utf8").split("\n").filter(Boolean)
+        : [];
+    const subjects = () =>
+      told().flatMap((line) =>
+        (JSON.parse(line).events as { subject: string }[]).map(({ subject }) => subject),
+      );
+    await until("both are told", () => subjects().length >= 2);
+    up.child.kill("SIGTERM");
+    await up.end();
+    expect(subjects().sort()).toEqual(["bad.1", "bad.2"]);
+  });
+
   it("names the parts that are parked, also in the background", () => {
     const here = farm(toml().replace("./handle.sh", "./gone.sh"));
     const { status, stdout } = here.say("up", "--detach", "--no-server");

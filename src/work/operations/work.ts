@@ -33,13 +33,8 @@ import { settleReaped } from "../killed-attempt-bill.ts";
 import { type LeftBehind, leftBehind } from "../left-behind.ts";
 import { plainRoute, routeFromConfig } from "../ready-route.ts";
 import { Reload } from "../reload.ts";
-import {
-  type BesideEvent,
-  Worker,
-  type WorkerEvent,
-  type WorkerOptions,
-  type WorkerReport,
-} from "../worker.ts";
+import { Worker } from "../worker.ts";
+import type { BesideEvent, WorkerEvent, WorkerOptions, WorkerReport } from "../worker-options.ts";
 
 const input = z.strictObject({
   handler: text("the executable for every task (default: the routes in viv.toml)"),
