@@ -120,7 +120,7 @@ export function webApp(around: WebAround): Hono<Env> {
   });
   app.get("/docs", async (c) => {
     const { docsPage } = await import("./docs-page.ts");
-    return c.html(await docsPage(host, c.req.header("host") ?? "127.0.0.1"));
+    return c.html(await docsPage(host, new URL(c.req.url).origin));
   });
   app.get("/plain.css", (c) =>
     c.body(PLAIN_CSS, 200, { "content-type": "text/css; charset=utf-8" }),

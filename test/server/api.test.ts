@@ -54,6 +54,7 @@ describe("the operations", () => {
     const known = new Set(CATALOG.commands.map(({ name }) => name));
     expect(Object.keys(NOT_OVER_HTTP).filter((name) => !known.has(name))).toEqual([]);
     const page = await (await served.ask("/docs")).text();
+    expect(page).toContain(`curl ${served.server.address}/api/status\n`);
     for (const path of Object.keys(paths).filter(
       (one) => one.startsWith("/api/") && !/session|artifacts/.test(one),
     )) {
