@@ -240,7 +240,7 @@ it("runs all of them, looks at least every half minute, and one that fails stops
     "broken",
     "broken",
   ]);
-  const doing = "next: broken, 2026-11-18 07:00";
+  const doing = "next: broken, 2026-11-18 07:00 UTC";
   expect(told[0]).toEqual({ kind: "well", doing, note: "" });
   expect(told.at(-1)).toMatchObject({ kind: "trouble" });
   expect(told.findLast(({ kind }) => kind === "well")).toMatchObject({
@@ -269,8 +269,8 @@ it("says which fires next, in its zone; a paused one does not, and is looked at 
   await runSchedules([NIGHTLY, tokyo], host, (one) => told.push(one), stop.signal, wait);
   const said = told.flatMap(({ doing }) => doing ?? []);
   expect(said).toEqual([
-    "next: tokyo, 2026-11-18 15:00:20",
-    "next: nightly, 2026-11-18 07:00",
+    "next: tokyo, 2026-11-18 15:00:20 Asia/Tokyo",
+    "next: nightly, 2026-11-18 07:00 UTC",
     "all are paused",
   ]);
   expect(waits).toEqual([20_000, 20_000, 20_000]);

@@ -204,7 +204,10 @@ function doingAt(now: number, all: readonly Entry[], { files }: ScheduleHost): s
     all.filter(({ one }) => states.get(one.name)?.paused === undefined),
     now,
   );
-  if (next !== null) return `next: ${next.one.name}, ${localTime(next.at, next.one.timezone)}`;
+  if (next !== null) {
+    const { name, timezone } = next.one;
+    return `next: ${name}, ${localTime(next.at, timezone)} ${timezone}`;
+  }
   return all.some(({ one }) => one.enabled) ? "all are paused" : "no schedule is enabled";
 }
 
