@@ -86,7 +86,7 @@ export const enqueueLines = defineRunStream({
     eventsOf(async (emit) => {
       const { store, input, signal } = context;
       const types = new Set<string>();
-      const result = await enqueueStream(store, linesOf(untilStopped(input(), signal)), {
+      const result = await enqueueStream(store, untilStopped(linesOf(untilClosed(input(), signal)), signal), {
         durability,
         ifAbsent: if_absent,
         parent,
@@ -158,8 +158,19 @@ export async function enqueueStream(
   }
 }
 
-/** Ctrl-C ends the input: tasks before it are enqueued, and counted in the output. */
+/** Ctrl-C ends the input with this line: those before it are enqueued, and counted in the output. */
 async function* untilStopped(
+  lines: AsyncIterable<string>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  for await (const line of lines) {
+    if (signal.aborted) return;
+    yield line;
+  }
+}
+
+/** An input that waits for more ends with Ctrl-C too. */
+async function* untilClosed(
   bytes: AsyncIterable<Uint8Array | string>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array | string> {
