@@ -258,18 +258,21 @@ describe("Ctrl-C", () => {
     await within("enqueue ends", waiting.end(), 3);
   });
 
-  it("ends an enqueue of a long file at the next line, and says how many are in", async () => {
-    const file = join(run, "../long.jsonl");
-    const lines = Array.from({ length: 60_000 }, (_, i) => `{"type":"x","id":"t.${i}"}\n`);
-    writeFileSync(file, lines.join(""));
-    const long = program("enqueue", "--jsonl", file, "--json");
-    const isIn = () => readdirSync(join(run, "pending")).filter((name) => name.endsWith(".json"));
-    await until("the first is in", () => isIn().length > 0);
-    long.child.kill("SIGINT");
-    const { status, stdout } = await long.end();
-    expect(status).toBe(130);
-    const { enqueued } = JSON.parse(stdout);
-    expect(enqueued).toBe(isIn().length);
-    expect(enqueued).toBeLessThan(lines.length);
-  });
+  it.each(["safe", "fast"])(
+    "ends an enqueue of a long file at the next line, and says how many are in: %s",
+    async (how) => {
+      const file = join(run, "../long.jsonl");
+      const lines = Array.from({ length: 60_000 }, (_, i) => `{"type":"x","id":"t.${i}"}\n`);
+      writeFileSync(file, lines.join(""));
+      const long = program("enqueue", "--jsonl", file, "--durability", how, "--json");
+      const isIn = () => readdirSync(join(run, "pending")).filter((name) => name.endsWith(".json"));
+      await until("the first is in", () => isIn().length > 0);
+      long.child.kill("SIGINT");
+      const { status, stdout } = await long.end();
+      expect(status).toBe(130);
+      const { enqueued } = JSON.parse(stdout);
+      expect(enqueued).toBe(isIn().length);
+      expect(enqueued).toBeLessThan(lines.length);
+    },
+  );
 });
