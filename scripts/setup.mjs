@@ -12,6 +12,10 @@ const lockfile = join(root, "package-lock.json");
 const installed = join(root, "node_modules/.package-lock.json");
 const stamp = join(root, "node_modules/.viv-lock-hash");
 
+// npm undoes an interrupted `ci` for a quarter of a minute, behind the prompt and in the way of
+// the next start. The next `npm ci` begins with an empty node_modules anyway: no need to wait.
+const endedByCtrlC = `trap 'kill -9 "$!"; exit 130' INT; "$@" & wait "$!"`;
+
 /** Installs the dependencies when they are missing or are not those of package-lock.json. */
 export function ensureInstalled() {
   if (isInstalled()) return;
@@ -20,7 +24,8 @@ export function ensureInstalled() {
     if (!matchesLockfile()) {
       console.error("Installing dependencies ...");
       const quiet = ["--no-audit", "--no-fund", "--loglevel=error"];
-      if (run("npm", ["ci", "--include=dev", ...quiet], { stdio: ["ignore", 2, 2] }) !== 0)
+      const npm = ["-c", endedByCtrlC, "sh", "npm", "ci", "--include=dev", ...quiet];
+      if (run("sh", npm, { stdio: ["ignore", 2, 2] }) !== 0)
         fail("npm ci failed: see its message above, then run the same command again");
     }
     writeFileSync(stamp, lockfileHash());

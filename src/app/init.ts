@@ -113,7 +113,10 @@ async function ask(input: Values, io: Io): Promise<Values> {
       const installed = found.length > 0 ? `installed: ${found.join(", ")}` : "none is installed";
       const isChoice = (text: string) => ENGINE_CHOICES.some((choice) => choice === text);
       const all = `one of ${ENGINE_CHOICES.join(", ")}`;
-      answers.engine = await questions.ask(`Agent (${installed})`, first, isChoice, all);
+      const engine = await questions.ask(`Agent (${installed})`, first, isChoice, all);
+      answers.engine = engine;
+      if (engine !== SCRIPT && !agents.some(({ name }) => name === engine))
+        questions.say(`${engine} is not found in PATH; install it before viv up`);
     }
     const isProven = input.template === "fleet" || input.template === "chain";
     if (isProven && input.done_when === undefined) {
@@ -154,8 +157,12 @@ class Questions {
       );
       const answer = (await this.#line()).trim() || byDefault;
       if (isRight(answer)) return answer;
-      this.#io.stdout.write(`  ${what}, please\n`);
+      this.say(`${what}, please`);
     }
+  }
+
+  say(remark: string): void {
+    this.#io.stdout.write(`  ${remark}\n`);
   }
 
   async #line(): Promise<string> {

@@ -141,7 +141,7 @@ export type CrewEvent =
   | { kind: "due"; name: string; meanwhile: number; saved: number }
   | { kind: "held"; name: string; note: string; until: string | null }
   | {
-      kind: "parked" | "paused" | "resumed" | "added" | "changed" | "removed";
+      kind: "parked" | "paused" | "resumed" | "added" | "changed" | "removed" | "reloaded";
       name: string;
       note: string;
     }

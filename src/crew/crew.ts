@@ -59,6 +59,8 @@ export class Crew {
   /** No longer in the manifest, but in a run that may finish. */
   readonly #leaving = new Map<string, CrewMember>();
   #entries = new Map<string, Member>();
+  /** The manifest could not be used at the last look. */
+  #isOutdated = false;
   /** Of the manifest as it was read, and as it was at the last look. */
   #stamp = "";
   #seen = { stamp: "", at: 0 };
@@ -310,8 +312,14 @@ export class Crew {
     } catch (error) {
       // Half written, or broken: the crew goes on with the old one.
       this.#warn(`the manifest cannot be used as it is now: ${(error as Error).message}`);
+      this.#isOutdated = true;
       return;
     }
+    if (this.#isOutdated) {
+      const note = "the manifest can be used again";
+      this.#host.emit({ kind: "reloaded", name: "crew", note });
+    }
+    this.#isOutdated = false;
     this.#apply(entries);
   }
 

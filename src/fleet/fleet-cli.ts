@@ -26,6 +26,8 @@ const NAME_WIDTH = 13;
 export function fleetView(term: Term, views: PartViews) {
   const { color } = term;
   let width = NAME_WIDTH;
+  // Each part reads viv.toml: people are told of a bad edit once.
+  let badEdit = "";
   const line = (event: Stamped<FleetEvent>, part: string, text: string) => {
     width = Math.max(width, part.length);
     const time = color.dim(event.at.slice(11, 19));
@@ -40,9 +42,25 @@ export function fleetView(term: Term, views: PartViews) {
       if (event.kind === "up") width = Math.max(width, ...event.parts.map((name) => name.length));
       const text = event.kind === "said" ? said(event, term, views) : sentence(event, term);
       const part = "part" in event && event.part !== undefined ? event.part : "up";
+      if (event.kind === "read_anew") badEdit = "";
+      const message = badEditIn(event);
+      if (message !== null) {
+        if (message === badEdit) return null;
+        badEdit = message;
+        return line(event, "up", term.color.red(plain(message)));
+      }
       return text === null ? null : line(event, part, text);
     },
   };
+}
+
+/** What the supervisor, or a part, says of a viv.toml that cannot be used. */
+function badEditIn(event: FleetEvent): string | null {
+  if (event.kind === "config_bad") return event.message;
+  const message = event.kind === "said" && event.event.kind === "trouble" && event.event.message;
+  return typeof message === "string" && message.includes("\nthe last good viv.toml still counts")
+    ? message
+    : null;
 }
 
 function said(
@@ -186,6 +204,8 @@ export const commands = {
 } satisfies Record<string, Command>;
 
 function shown(up: ShownUp, term: Term, now: number): string {
+  // Each part reads viv.toml: a bad edit is told once, at the top.
+  const isAbove = (note: string) => up.note.endsWith(note.split("\n", 1)[0] ?? "");
   const rows = up.parts.map((part) => [
     part.name,
     painted(part.state, term),
@@ -193,7 +213,7 @@ function shown(up: ShownUp, term: Term, now: number): string {
     formatDuration(now - Date.parse(part.since)),
     part.restarts === 0 ? "" : counted(part.restarts, "restart"),
     prose(plain(part.doing)),
-    prose(part.note === "" ? "" : term.color.yellow(plain(part.note))),
+    prose(isAbove(part.note) ? "" : term.color.yellow(plain(part.note))),
   ]);
   return [headOf(up, term, now), ...(rows.length > 0 ? ["", table(rows, term)] : [])].join("\n");
 }

@@ -85,6 +85,8 @@ const READERS: Partial<Record<PartKind, Reader>> = {
         return withoutOne(news, text(event.name));
       case "trouble":
         return { ...news, note: `${text(event.name)}: ${text(event.message)}` };
+      case "reloaded":
+        return { ...news, note: "" };
       default:
         return news;
     }
@@ -116,6 +118,7 @@ const READERS: Partial<Record<PartKind, Reader>> = {
     if (typeof event.address === "string") {
       return { ...news, resting: "working", base: event.address };
     }
+    if (event.kind === "reloaded") return { ...news, note: "" };
     return event.kind === "trouble" ? { ...news, note: text(event.message) } : news;
   },
   reaper: told,

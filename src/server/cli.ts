@@ -24,6 +24,8 @@ const serveCommand: Command = {
         case "trouble":
           io.stderr.write(`viv: ${plain(event.message)}\n`);
           return null;
+        case "reloaded":
+          return color.dim(plain(`${event.file} was read anew`));
         case "stopping":
           return color.dim("stopping");
         default:

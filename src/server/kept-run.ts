@@ -22,6 +22,7 @@ export class KeptRun {
     host: Pick<ServerHost, "open" | "watchConfig">,
     run: ServedRun,
     warn: (sentence: string) => void,
+    onReloaded: (file: string) => void,
   ) {
     this.#host = host;
     this.#run = run;
@@ -30,8 +31,9 @@ export class KeptRun {
     if (config === undefined) return;
     this.#unwatch = host.watchConfig(config.file, (read) => {
       if ("problem" in read)
-        warn(`${read.problem}\nthe last good viv.toml still counts; see: viv config check`);
-      else this.#run = { ...this.#run, config: read.config };
+        return warn(`${read.problem}\nthe last good viv.toml still counts; see: viv config check`);
+      this.#run = { ...this.#run, config: read.config };
+      onReloaded(read.config.file);
     });
   }
 

@@ -18,6 +18,7 @@ import { serverPort } from "./server-host.ts";
 export type ServeEvent =
   | { kind: "up"; pid: number; address: string; run: string }
   | { kind: "trouble"; message: string }
+  | { kind: "reloaded"; file: string }
   | { kind: "stopping" }
   | { kind: "finished" };
 
@@ -48,6 +49,7 @@ export const serve = defineStream({
       const settings = { ...settingsOf(config), ...givenOf(given) };
       const { startServer } = await import("./server.ts");
       const warn = (message: string) => emit({ kind: "trouble", message });
+      const onReloaded = (file: string) => emit({ kind: "reloaded", file });
       let stop = () => {};
       const stopped = new Promise<void>((done) => {
         stop = done;
@@ -57,7 +59,7 @@ export const serve = defineStream({
           const run = { path, config, onDependencyFailed: place.onDependencyFailed };
           const { keepNewSpaceSmall } = await import("./memory.ts");
           keepNewSpaceSmall();
-          const server = await startServer({ host, run, settings, warn });
+          const server = await startServer({ host, run, settings, warn, onReloaded });
           let before: ServerRecord | null = null;
           try {
             noted(warn, () => {

@@ -24,6 +24,8 @@ export interface ServerOptions {
   limits?: Partial<Limits>;
   /** A sentence that a person should read. */
   warn(sentence: string): void;
+  /** viv.toml was read anew, and counts. */
+  onReloaded?(file: string): void;
 }
 
 export interface RunningServer {
@@ -40,6 +42,7 @@ export async function startServer({
   run: served,
   settings,
   warn,
+  onReloaded = () => {},
   limits: given = {},
 }: ServerOptions): Promise<RunningServer> {
   const { bind, hosts, origins } = settings;
@@ -52,7 +55,7 @@ export async function startServer({
     throw new VivError("USAGE", `${bind} is not only for this machine; ${needs}.`);
   }
   const tls = settings.tls && tlsFiles(settings.tls, served.config?.folder ?? ".");
-  const run = new KeptRun(host, served, warn);
+  const run = new KeptRun(host, served, warn, onReloaded);
   const stopping = new AbortController();
   const now = host.machine.clock.now;
   let port = settings.port;

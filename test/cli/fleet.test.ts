@@ -242,8 +242,17 @@ describe("a part that dies while viv.toml is bad", () => {
       await until("its note", () => said.test(elsewhere("status").stdout));
     }
     expect(events(up)).toContainEqual(expect.objectContaining({ kind: "config_bad" }));
+    here.write("viv.toml", "[workres]");
+    await until("each part has read it", () =>
+      names.every((name) => here.part(name)?.note.includes('"workres"') || name === "crew"),
+    );
+    // For people once, at the top.
+    expect(here.say("ps").stdout.match(/"workres"/g)).toHaveLength(1);
     here.write("viv.toml", good);
-    await until("it is repaired", () => here.ps().note === "");
+    await until("it is repaired, and forgotten", () => {
+      const { note, parts } = here.ps();
+      return [note, ...parts.map((part) => part.note)].every((one) => one === "");
+    });
     up.child.kill("SIGTERM");
     expect((await up.end()).status).toBe(0);
   });

@@ -1,4 +1,4 @@
-import { appendFileSync, existsSync, writeFileSync } from "node:fs";
+import { appendFileSync, existsSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { until, within } from "../support/deadline.ts";
@@ -257,4 +257,22 @@ describe("Ctrl-C", () => {
     waiting.child.kill("SIGINT");
     await within("enqueue ends", waiting.end(), 3);
   });
+
+  it.each(["safe", "fast"])(
+    "ends an enqueue of a long file at the next line, and says how many are in: %s",
+    async (how) => {
+      const file = join(run, "../long.jsonl");
+      const lines = Array.from({ length: 60_000 }, (_, i) => `{"type":"x","id":"t.${i}"}\n`);
+      writeFileSync(file, lines.join(""));
+      const long = program("enqueue", "--jsonl", file, "--durability", how, "--json");
+      const isIn = () => readdirSync(join(run, "pending")).filter((name) => name.endsWith(".json"));
+      await until("the first is in", () => isIn().length > 0);
+      long.child.kill("SIGINT");
+      const { status, stdout } = await long.end();
+      expect(status).toBe(130);
+      const { enqueued } = JSON.parse(stdout);
+      expect(enqueued).toBe(isIn().length);
+      expect(enqueued).toBeLessThan(lines.length);
+    },
+  );
 });

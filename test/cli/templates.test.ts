@@ -276,6 +276,17 @@ describe.skipIf(noTerminal)("on a terminal", () => {
     expect(read("viv.toml")).toContain('done_when = "make check"');
   });
 
+  it("says when the agent that was chosen is not installed", () => {
+    repository();
+    const said = terminal("viv init --template fleet", 80, {
+      cwd: folder,
+      env,
+      input: "codex\n\n",
+    });
+    expect(said).toContain("codex is not found in PATH; install it before viv up");
+    expect(read("viv.toml")).toContain('engine = "codex"');
+  });
+
   it("leaves nothing behind after Ctrl-C", async () => {
     repository();
     const child = spawn(SCRIPT as string, ["-qec", "viv init --template fleet", "/dev/null"], {

@@ -86,14 +86,18 @@ export const enqueueLines = defineRunStream({
     eventsOf(async (emit) => {
       const { store, input, signal } = context;
       const types = new Set<string>();
-      const result = await enqueueStream(store, linesOf(untilStopped(input(), signal)), {
-        durability,
-        ifAbsent: if_absent,
-        parent,
-        createdBy: created_by,
-        onType: (type) => types.add(type),
-        onProgress: (progress) => emit({ ...progress }),
-      });
+      const result = await enqueueStream(
+        store,
+        untilStopped(linesOf(untilClosed(input(), signal)), signal),
+        {
+          durability,
+          ifAbsent: if_absent,
+          parent,
+          createdBy: created_by,
+          onType: (type) => types.add(type),
+          onProgress: (progress) => emit({ ...progress }),
+        },
+      );
       return withWarnings(result, await unrouted(context, types));
     }),
 });
@@ -158,8 +162,22 @@ export async function enqueueStream(
   }
 }
 
-/** Ctrl-C ends the input: tasks before it are enqueued, and counted in the output. */
+/** Ctrl-C ends the input with this line: those before it are enqueued, and counted in the output. */
 async function* untilStopped(
+  lines: AsyncIterable<string>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  let count = 0;
+  for await (const line of lines) {
+    // Signals are heard between turns of the event loop, and `fast` enqueues many lines in one.
+    if (++count % 100 === 0) await new Promise(setImmediate);
+    if (signal.aborted) return;
+    yield line;
+  }
+}
+
+/** An input that waits for more ends with Ctrl-C too. */
+async function* untilClosed(
   bytes: AsyncIterable<Uint8Array | string>,
   signal: AbortSignal,
 ): AsyncGenerator<Uint8Array | string> {

@@ -1,0 +1,32 @@
+import { expect, it } from "vitest";
+import { termFor } from "../operation/term.ts";
+import { fleetView } from "./fleet-cli.ts";
+
+const term = termFor({ env: {} } as never, { write: () => true });
+const at = "2026-11-15T06:00:00.000Z";
+const STILL = "the last good viv.toml still counts; see: viv config check";
+
+it("tells people of a bad edit once, though each part reads it; and again after it was repaired", () => {
+  const view = fleetView(term, (_, event) => `${event.message}`);
+  const parts = (message: string) =>
+    ["worker-1", "server"].map((part) =>
+      view.event({ at, kind: "said", part, of: "worker", event: { kind: "trouble", message } }),
+    );
+  const bad = (message: string) => [
+    ...parts(message),
+    view.event({ at, kind: "config_bad", note: message, message }),
+  ];
+  const told = (problem: string) => [
+    `06:00:00 up            ${problem}\n06:00:00 up            ${STILL}`,
+    ...[null, null],
+  ];
+  expect(bad(`viv.toml:3: a\n${STILL}`)).toEqual(told("viv.toml:3: a"));
+  expect(bad(`viv.toml:4: b\n${STILL}`)).toEqual(told("viv.toml:4: b"));
+  view.event({ at, kind: "read_anew", file: "viv.toml", notes: [] });
+  expect(bad(`viv.toml:4: b\n${STILL}`)).toEqual(told("viv.toml:4: b"));
+  // Other errors are each part's own.
+  expect(parts("the disk is full")).toEqual([
+    "06:00:00 worker-1      the disk is full",
+    "06:00:00 server        the disk is full",
+  ]);
+});
