@@ -3,7 +3,6 @@ import { apiPath } from "../../live/api.ts";
 import { useResource } from "../../live/resource.ts";
 import { session } from "../../live/session.ts";
 import type { Timeline } from "../../live/shapes.ts";
-import { Empty } from "../../parts/empty.tsx";
 import { clock, count, counted, dollars, moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { copy } from "../../shell/act.ts";
@@ -13,11 +12,11 @@ import { param, setParams } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Failures, Killed, Landed, Stuck } from "./below.tsx";
 import { Cost, Funnel, tasksIn } from "./figures.tsx";
-import { FIRST_STEPS } from "./first-steps.ts";
 import { Latest } from "./latest.tsx";
 import { needRows } from "./needs.ts";
 import { NeedsList } from "./needs-list.tsx";
 import { Night, NightLegend } from "./night.tsx";
+import { NoTask } from "./no-task.tsx";
 import "./overview.css";
 
 const PERIODS = [
@@ -73,9 +72,7 @@ export function Overview() {
           </div>
         )}
         {isEmpty && report.needs_you.length === 0 && (
-          <Empty title="Nothing lives here yet" lessons={FIRST_STEPS}>
-            The run is there, and empty. This page fills by itself as soon as a task is there.
-          </Empty>
+          <NoTask text="The run is there, and empty. This page fills by itself as soon as a task is there." />
         )}
         {report !== null && !(isEmpty && report.needs_you.length === 0) && (
           <Loaded report={report} timeline={timeline.data} title={period.title} />

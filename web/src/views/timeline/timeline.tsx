@@ -3,13 +3,13 @@ import { apiPath } from "../../live/api.ts";
 import { now } from "../../live/clock.ts";
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
 import { useResource } from "../../live/resource.ts";
-import { Empty } from "../../parts/empty.tsx";
 import { clock, count, moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { param, setParams } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { NightLegend } from "../overview/night.tsx";
+import { NoTask } from "../overview/no-task.tsx";
 import { AttemptList } from "./attempt-list.tsx";
 import { LaneChart } from "./lane-chart.tsx";
 import { Marks } from "./marks.tsx";
@@ -120,12 +120,10 @@ export default function TimelineView() {
         <div class="wrap wide">
           {error && <Failure error={error} retry={refresh} />}
           {isEmpty && (
-            <Empty
+            <NoTask
               title="No attempt yet"
-              lessons={[{ title: "Start a worker", command: "viv work --handler ./do.sh" }]}
-            >
-              Each attempt becomes a bar in the lane of its worker.
-            </Empty>
+              text="Each attempt becomes a bar in the lane of its worker."
+            />
           )}
           {data && shown && whole && !isEmpty && (
             <>
