@@ -107,7 +107,7 @@ function Loaded({
         </div>
       </div>
       {timeline && timeline.lanes.length > 0 && (
-        <Panel title={title} note="proven, and who worked when" controls={<NightLegend />}>
+        <Panel title={title} note="done, and who worked when" controls={<NightLegend />}>
           <div class="pad">
             <Night timeline={timeline} />
           </div>
@@ -155,10 +155,10 @@ function Lead({ report }: { report: Report }) {
   );
 }
 
-/** When the queue would be empty at the pace since the first work of the period. */
+/** When the queue would be empty at the pace since the first work of the period, while work goes on. */
 function emptyAt({ counts, done, since, until, worked }: Report): string {
   const left = counts.pending + counts.waiting + counts.claimed;
-  if (left === 0 || done.count < 3) return "";
+  if (counts.claimed === 0 || done.count < 3) return "";
   const now = Date.parse(until);
   const began = Math.max(
     Date.parse(since),
