@@ -124,6 +124,24 @@ describe.skipIf(!hasBrowser)("an action on the fleet", () => {
     await until("it goes on", () => !paused());
   });
 
+  test("a double click, or the same request twice at once, acts one time", async () => {
+    const asked: string[] = [];
+    hands.page.on("request", (request) => {
+      if (request.method() === "POST") asked.push(new URL(request.url()).pathname);
+    });
+    const button = (name: string) => hands.page.getByRole("button", { name });
+    await hands.toView("Fleet");
+    await button("Pause claims").dblclick();
+    await button("Resume claims").dblclick();
+    await button("Pause claims").waitFor();
+    const runs = hands.page.locator(".toast", { hasText: "viv schedule run nightly" });
+    const before = await runs.count();
+    await button("Run nightly now").evaluate((one: HTMLElement) => [one.click(), one.click()]);
+    await runs.nth(before).waitFor();
+    expect(asked).toEqual(["/api/pause", "/api/resume", "/api/schedule/run"]);
+    hands.page.removeAllListeners("request");
+  });
+
   test("opens an account", async () => {
     expect(read(state("accounts/work.json"))).toMatchObject({ state: "parked" });
     await hands.toView("Overview");

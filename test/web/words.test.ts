@@ -115,6 +115,6 @@ test("news: a kill, a recovery and a verdict are told; proven tasks do not push 
   ]);
   const review = line("ended", { task: "e", outcome: "done", proof: "passed", to: "review" });
   expect(reader.read(review, "9")).toMatchObject({
-    ...{ tone: "review", text: "proven, waits for review" },
+    ...{ tone: "review", text: "went to review, proven" },
   });
 });

@@ -105,8 +105,7 @@ export class NewsReader {
     if (outcome === "done") {
       const isRecovery = this.#lost.delete(task);
       const proven = line.proof === "passed" ? "proven" : "";
-      const word =
-        to === "review" ? `${proven || "not proven"}, waits for review` : proven || "done";
+      const word = to === "review" ? `went to review, ${proven || "not proven"}` : proven || "done";
       if (isRecovery) {
         return {
           kind: "recovered",
