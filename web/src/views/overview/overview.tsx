@@ -3,6 +3,7 @@ import { apiPath } from "../../live/api.ts";
 import { useResource } from "../../live/resource.ts";
 import { session } from "../../live/session.ts";
 import type { Timeline } from "../../live/shapes.ts";
+import { Choice } from "../../parts/choice.tsx";
 import { clock, count, counted, dollars, moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { copy } from "../../shell/act.ts";
@@ -41,18 +42,15 @@ export function Overview() {
   return (
     <>
       <TopBar title="Overview" sub={sub}>
-        <fieldset class="seg" aria-label="Period">
-          {PERIODS.map(({ since, label }) => (
-            <button
-              key={since}
-              type="button"
-              aria-pressed={since === period.since}
-              onClick={() => setParams({ since: since === NIGHT ? null : since })}
-            >
-              {label}
-            </button>
-          ))}
-        </fieldset>
+        <Choice
+          label="Period"
+          words={PERIODS.map(({ label }) => label)}
+          chosen={period.label}
+          onChoose={(word) => {
+            const since = PERIODS.find(({ label }) => label === word)?.since;
+            setParams({ since: since === NIGHT ? null : since });
+          }}
+        />
         <button
           type="button"
           class="btn desk"
