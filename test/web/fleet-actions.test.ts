@@ -194,6 +194,17 @@ describe.skipIf(!hasBrowser)("an action on the warden", () => {
     await until("it is withdrawn", () => warrants().length === 0);
   });
 
+  test("says at once that a warrant names a worker that is not there", async () => {
+    await hands.toView("Warden");
+    await hands.press(/File a warrant/);
+    await hands.page.getByLabel("Suspect").selectOption("worker");
+    await hands.fill("Name", "cid");
+    await hands.confirm("File it");
+    await hands.page.locator(".toast.is-bad", { hasText: "there is no worker cid" }).waitFor();
+    await hands.press(/^Withdraw the warrant for cid/);
+    await until("it is withdrawn", () => warrants().length === 0);
+  });
+
   test("files one against a worker of the fleet", async () => {
     await hands.toView("Fleet");
     await hands.press("Ask cyd whether it is alive");

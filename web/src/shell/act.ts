@@ -57,11 +57,12 @@ export async function act<T>(
   if (underway.has(key)) return null;
   underway.add(key);
   try {
-    const answer = await post<T & { warnings?: string[] }>(operation, input);
+    const answer = await post<T & { warnings?: string[]; notes?: string[] }>(operation, input);
     toast({ ...(typeof said === "string" ? { text: said } : said(answer)), command });
     // Not every change is an event.
     refreshResources("/api/");
-    for (const text of answer.warnings ?? []) toast({ text, isBad: true });
+    const { warnings = [], notes = [] } = answer;
+    for (const text of [...warnings, ...notes]) toast({ text, isBad: true });
     return answer;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
