@@ -33,6 +33,12 @@ export function remarkIn(note: string): string | null {
     : null;
 }
 
+/** Of a worker that holds nothing: its note without the tasks, which its last heartbeat still names. */
+export function withoutTasks(note: string, isTask: (word: string) => boolean): string {
+  const [said = ""] = note.split(AT_HAND);
+  return said.split(" ").every(isTask) ? "" : said;
+}
+
 /** Why this route is held back, by a worker's note; null: it is not. */
 export function holdIn(note: string, route: string): string | null {
   const parts = remarkIn(note)?.split(BETWEEN) ?? [];

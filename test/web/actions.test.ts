@@ -94,6 +94,11 @@ describe.skipIf(!hasBrowser)("an action on a task", () => {
   test("retries what failed", async () => {
     await hands.openTask("failed.1");
     await hands.inDrawer(/^Retry/);
+    // Left with Escape, the question gives the focus back to its button.
+    await hands.page.getByRole("dialog", { name: "Retry failed.1" }).waitFor();
+    await hands.page.keyboard.press("Escape");
+    await hands.page.locator(".acts button:focus", { hasText: "Retry" }).waitFor();
+    await hands.inDrawer(/^Retry/);
     await hands.confirm("Retry");
     await hands.said("viv retry failed.1");
     await hands.reaches("failed.1", "pending");

@@ -124,6 +124,24 @@ describe.skipIf(!hasBrowser)("an action on the fleet", () => {
     await until("it goes on", () => !paused());
   });
 
+  test("a double click, or the same request twice at once, acts one time", async () => {
+    const asked: string[] = [];
+    hands.page.on("request", (request) => {
+      if (request.method() === "POST") asked.push(new URL(request.url()).pathname);
+    });
+    const button = (name: string) => hands.page.getByRole("button", { name });
+    await hands.toView("Fleet");
+    await button("Pause claims").dblclick();
+    await button("Resume claims").dblclick();
+    await button("Pause claims").waitFor();
+    const runs = hands.page.locator(".toast", { hasText: "viv schedule run nightly" });
+    const before = await runs.count();
+    await button("Run nightly now").evaluate((one: HTMLElement) => [one.click(), one.click()]);
+    await runs.nth(before).waitFor();
+    expect(asked).toEqual(["/api/pause", "/api/resume", "/api/schedule/run"]);
+    hands.page.removeAllListeners("request");
+  });
+
   test("opens an account", async () => {
     expect(read(state("accounts/work.json"))).toMatchObject({ state: "parked" });
     await hands.toView("Overview");
@@ -173,6 +191,17 @@ describe.skipIf(!hasBrowser)("an action on the warden", () => {
     await until("it is filed", () => warrants().length === 1);
     expect(read(state(warrants()[0] ?? ""))).toMatchObject({ reason: "no_progress" });
     await hands.press(/^Withdraw the warrant for cyd/);
+    await until("it is withdrawn", () => warrants().length === 0);
+  });
+
+  test("says at once that a warrant names a worker that is not there", async () => {
+    await hands.toView("Warden");
+    await hands.press(/File a warrant/);
+    await hands.page.getByLabel("Suspect").selectOption("worker");
+    await hands.fill("Name", "cid");
+    await hands.confirm("File it");
+    await hands.page.locator(".toast.is-bad", { hasText: "there is no worker cid" }).waitFor();
+    await hands.press(/^Withdraw the warrant for cid/);
     await until("it is withdrawn", () => warrants().length === 0);
   });
 

@@ -224,12 +224,21 @@ describe.skipIf(!hasBrowser)("the page", () => {
     });
   });
 
-  test("an empty run teaches the first commands", async () => {
+  test("an empty run teaches what is still to be done", async () => {
     await withServer({ tasks: 0 }, async (server) => {
-      const { page, context } = await openPage(browser, server.url);
-      await page.getByText("Nothing lives here yet").waitFor();
-      await page.getByText("viv up", { exact: true }).waitFor();
-      await context.close();
+      const fleet = server.operations.fleet();
+      const commands = async () => {
+        const { page, context } = await openPage(browser, server.url);
+        await page.getByText("Nothing lives here yet").waitFor();
+        const texts = await page.locator(".teach code").allTextContents();
+        await context.close();
+        return texts.map((text) => text.split(" --payload")[0]);
+      };
+      server.operations.fleet = () => ({ ...fleet, workers: [], parts: null });
+      expect(await commands()).toEqual(["viv init", "viv up", "viv enqueue --type task"]);
+      const [ada] = fleet.workers;
+      server.operations.fleet = () => ({ ...fleet, workers: [{ ...ada, types: ["audit"] }] });
+      expect(await commands()).toEqual(["viv enqueue --type audit"]);
     });
   });
 

@@ -29,6 +29,7 @@ it("sums up the attempts of workers that ended there", () => {
         span("07:00:00", "07:04:00", "proven"),
         span("07:05:00", "07:15:00", "done", 10),
         span("07:20:00", "07:22:00", "failed"),
+        span("07:23:00", "07:25:00", "unproven"),
         span("07:30:00", null, null),
       ],
     },
@@ -39,7 +40,7 @@ it("sums up the attempts of workers that ended there", () => {
     to: Date.parse("2026-11-18T08:00:00Z"),
   };
   const text = summaryOf({ lanes } as TimelineAnswer, { ...shown, isLive: true });
-  expect(text).toBe("11 done, 1 failed; median 2m 00s");
+  expect(text).toBe("11 done, 2 failed; median 2m 00s");
 });
 
 it("stacks the models of each day, also of days without costs", () => {

@@ -79,6 +79,22 @@ describe.skipIf(!hasBrowser)("each view", () => {
     }, 120_000);
   }
 
+  test("the wire keeps the task beside a worker with a long name, also on a phone", async () => {
+    const ledger = server.operations["ledger show"];
+    const at = new Date().toISOString();
+    const line = { at, event: "claimed", task: "fix.1", worker: "the-quick-brown-fox-".repeat(4) };
+    server.operations["ledger show"] = () => ({ ...ledger({}), lines: [line] });
+    const { page, context } = await openPage(browser, `${server.url}/#/wire`, { size: PHONE });
+    const task = page.locator(".wire li a", { hasText: "fix.1" });
+    await task.waitFor();
+    const shown = await task.evaluate(({ parentElement: cell }) => {
+      return (cell?.clientWidth ?? 0) >= (cell?.scrollWidth ?? 1);
+    });
+    expect(shown).toBe(true);
+    server.operations["ledger show"] = ledger;
+    await context.close();
+  });
+
   test("a worker's row pauses and resumes it, where the server can", async () => {
     const { fleet } = server.operations;
     const answer = fleet();

@@ -23,6 +23,11 @@ describe("a line of the wire", () => {
     expect(usage.text).toBe("opus  88k in, 10k out");
   });
 
+  it("names the part of viv up that started or ended", () => {
+    const started = { at, room: "fleet", event: "part_started", agent: "up", part: "audit-1" };
+    expect(wireLine(started, "1")).toMatchObject({ subject: "audit-1", who: "up" });
+  });
+
   it("shows what a hostile line says, and breaks at nothing", () => {
     const hostile = { at: 7, event: ["x"], task: { a: 1 }, note: "\u001b[31m<b>\u202e", usd: "1" };
     const line = wireLine(hostile as never, "1");

@@ -113,4 +113,8 @@ test("news: a kill, a recovery and a verdict are told; proven tasks do not push 
     "a recovered by w2, and proven",
     "a went back: w1 is gone",
   ]);
+  const review = line("ended", { task: "e", outcome: "done", proof: "passed", to: "review" });
+  expect(reader.read(review, "9")).toMatchObject({
+    ...{ tone: "review", text: "went to review, proven" },
+  });
 });

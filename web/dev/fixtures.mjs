@@ -327,7 +327,7 @@ export function timeline(since) {
       const luck = random(index * 331 + k * 7);
       const end = Math.min(at + long, until);
       const outcome =
-        end === until ? null : luck > 0.97 ? "failed" : luck > 0.9 ? "unproven" : "done";
+        end === until ? null : luck > 0.97 ? "failed" : luck > 0.9 ? "rate_limited" : "done";
       spans.push({
         ...{
           task: `${pick(TYPES, index * 71 + k)}.${100 + index * 40 + k}`,
@@ -349,9 +349,9 @@ export function timeline(since) {
     buckets.push({
       at: new Date(at).toISOString(),
       proven: of("done"),
-      done: of("done"),
+      done: 0,
       failed: of("failed"),
-      other: of("unproven"),
+      other: of("rate_limited"),
     });
   }
   const third = (until - from) / 3;

@@ -5,6 +5,7 @@ import { type Context, definePort } from "../../operation/operation.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { pause } from "../../queue/schemas.ts";
 import type { WorkerView } from "../../queue/store.ts";
+import { withoutTasks } from "../../work/remark.ts";
 import type { Entry } from "./entry.ts";
 import { runIndexPort } from "./index-port.ts";
 import type { RunIndex } from "./run-index.ts";
@@ -92,11 +93,12 @@ export const fleet = defineRunOperation({
 });
 
 function workerOf(view: WorkerView, index: RunIndex, day: string, config: Config | undefined) {
-  const { name, process, alive, types, claims, heartbeatAge, quiet, note, paused } = view;
+  const { name, process, alive, types, claims, heartbeatAge, quiet, paused } = view;
   const facts = index.facts.workers.get(name);
   const [first] = claims
     .flatMap((id) => index.table.entries.get(id) ?? [])
     .sort((a, b) => b.since - a.since);
+  const isTask = (word: string) => index.table.find(word) !== undefined;
   return {
     ...{ name, process, alive, types, ...enginesOf(types, config) },
     doing: first === undefined ? null : doingOf(first, index, claims.length - 1),
@@ -104,7 +106,8 @@ function workerOf(view: WorkerView, index: RunIndex, day: string, config: Config
     done: facts?.done ?? 0,
     ...{ heartbeat_age: heartbeatAge, quiet },
     usd_today: facts?.day === day ? facts.usd : 0,
-    ...{ note, paused },
+    note: claims.length > 0 ? view.note : withoutTasks(view.note, isTask),
+    paused,
   };
 }
 

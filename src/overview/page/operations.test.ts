@@ -173,3 +173,17 @@ it("says what each worker does, and what is absent", async () => {
   expect([crew, parts, schedules]).toEqual([null, null, null]);
   expect(gate).toMatchObject({ machine: { holders: [] } });
 });
+
+it("an idle worker's note has no tasks any more, before its next heartbeat says so", async () => {
+  const { store, ask } = await world();
+  await night(store);
+  const noteAfter = async (note: string) => {
+    await store.heartbeat("bob", { note });
+    return (await ask(fleet)).workers.find(({ name }) => name === "bob")?.note;
+  };
+  expect(await noteAfter("b")).toBe("");
+  expect(await noteAfter("a b")).toBe("");
+  const held = "[handlers.fix] is held back: there is no file fix.sh";
+  expect(await noteAfter(`${held} · at hand: b`)).toBe(held);
+  expect(await noteAfter("b waits for a key")).toBe("b waits for a key");
+});

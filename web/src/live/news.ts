@@ -104,7 +104,8 @@ export class NewsReader {
     }
     if (outcome === "done") {
       const isRecovery = this.#lost.delete(task);
-      const word = line.proof === "passed" ? "proven" : "done";
+      const proven = line.proof === "passed" ? "proven" : "";
+      const word = to === "review" ? `went to review, ${proven || "not proven"}` : proven || "done";
       if (isRecovery) {
         return {
           kind: "recovered",
@@ -113,7 +114,8 @@ export class NewsReader {
           view: null,
         };
       }
-      return { kind: "proven", tone: "done", text: word, view: null };
+      const tone = to === "review" ? "review" : "done";
+      return { kind: "proven", tone, text: word, view: null };
     }
     return to === "failed" ? { kind: "failed", tone: "failed", text: "failed", view: null } : null;
   }

@@ -18,7 +18,7 @@ export function shownLanes<L extends AnyLane>(lanes: readonly L[], most: number)
 }
 
 export function labelWidth(width: number): number {
-  return width < 600 ? 52 : 72;
+  return width < 600 ? 52 : 96;
 }
 
 /** As wide as a letter of a label on average; what does not fit is cut. */

@@ -35,8 +35,17 @@ export interface ActOptions<T> {
   onRefused?: (error: ApiError) => void;
 }
 
+/** The second click of a double click does nothing: it would do the same again, or undo it. */
+export function once(run: () => unknown) {
+  return ({ detail }: MouseEvent) => {
+    if (detail < 2) void run();
+  };
+}
+
+const underway = new Set<string>();
+
 /**
- * Does an operation, and says what became of it and which command does the same. The answer, or
+ * Does an operation, unless the same one is under way, and says what became of it and which command does the same. The answer, or
  * null when it failed: that has been said too.
  */
 export async function act<T>(
@@ -44,18 +53,24 @@ export async function act<T>(
   input: object,
   { said = "Done.", command = commandOf(operation, input), onRefused }: ActOptions<T> = {},
 ): Promise<T | null> {
+  const key = JSON.stringify([operation, input]);
+  if (underway.has(key)) return null;
+  underway.add(key);
   try {
-    const answer = await post<T & { warnings?: string[] }>(operation, input);
+    const answer = await post<T & { warnings?: string[]; notes?: string[] }>(operation, input);
     toast({ ...(typeof said === "string" ? { text: said } : said(answer)), command });
     // Not every change is an event.
     refreshResources("/api/");
-    for (const text of answer.warnings ?? []) toast({ text, isBad: true });
+    const { warnings = [], notes = [] } = answer;
+    for (const text of [...warnings, ...notes]) toast({ text, isBad: true });
     return answer;
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     if (onRefused) onRefused(error);
     else toast(error.status === 401 ? LOGIN : { text: error.message, command, isBad: true });
     return null;
+  } finally {
+    underway.delete(key);
   }
 }
 

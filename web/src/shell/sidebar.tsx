@@ -52,7 +52,7 @@ export function Sidebar() {
         <button type="button" class="flat" onClick={() => openHelp()}>
           Shortcuts <kbd>?</kbd>
         </button>
-        <fieldset class="seg" style={{ border: 0, margin: 0 }} aria-label="Theme">
+        <div class="seg" role="group" aria-label="Theme">
           {THEMES.map((one) => (
             <button
               key={one}
@@ -65,7 +65,7 @@ export function Sidebar() {
               <Icon name={THEME_ICON[one]} size={14} />
             </button>
           ))}
-        </fieldset>
+        </div>
       </div>
     </section>
   );

@@ -1,5 +1,4 @@
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
-import { Empty } from "../../parts/empty.tsx";
 import { count, counted } from "../../parts/format.ts";
 import { COLUMN_LABEL, COLUMNS, type Column, Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icons.tsx";
@@ -8,7 +7,7 @@ import { useKeys } from "../../shell/keys.tsx";
 import { NewTaskButton } from "../../shell/new-task.tsx";
 import { openTask, param, setParams, showTask } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
-import { FIRST_STEPS } from "../overview/first-steps.ts";
+import { NoTask } from "../overview/no-task.tsx";
 import { siblings } from "../task/siblings.ts";
 import "./board.css";
 import { BoardData } from "./board-data.ts";
@@ -65,9 +64,7 @@ export function Board() {
       </TopBar>
       <Main className="board">
         {isEmpty ? (
-          <Empty title="Nothing lives here yet" lessons={FIRST_STEPS}>
-            The run is there, and empty. The board fills by itself as soon as a task is there.
-          </Empty>
+          <NoTask text="The run is there, and empty. The board fills by itself as soon as a task is there." />
         ) : (
           <>
             <Switcher shown={shown} />

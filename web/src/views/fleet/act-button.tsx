@@ -1,5 +1,5 @@
 import { Icon, type IconName } from "../../parts/icons.tsx";
-import { act, commandOf } from "../../shell/act.ts";
+import { act, commandOf, once } from "../../shell/act.ts";
 
 /** A sign at the end of a row that does one operation, with its command as its title. */
 export function ActButton({
@@ -26,7 +26,7 @@ export function ActButton({
       class="btn quiet icon"
       aria-label={label}
       title={commandOf(op, input)}
-      onClick={() => void run()}
+      onClick={once(run)}
     >
       <Icon name={icon} size={14} />
     </button>

@@ -56,7 +56,7 @@ export function Crew({
 }
 
 function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => void }) {
-  const { name, state, lifecycle, engine, note, thought, recent, cost_today } = member;
+  const { name, state, lifecycle, engine, note, thought, recent, cost_today, last_run } = member;
   const { tone, word } = LOOKS[state];
   const isOff = state === "paused" || state === "parked";
   const own = { input: { name }, onChange };
@@ -85,7 +85,10 @@ function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => v
       </td>
       <td class="doing">
         <span class="cut">
-          <bdi>{plain(note) || word}</bdi>
+          <bdi>
+            {plain(note) ||
+              (state === "waiting" && last_run === null ? "Waits for its first tick" : word)}
+          </bdi>
         </span>
         <span class="sm t2 cut">
           <bdi>{plain(thought ?? "")}</bdi>

@@ -6,7 +6,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { counted } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure } from "../../parts/panel.tsx";
-import { act } from "../../shell/act.ts";
+import { act, once } from "../../shell/act.ts";
 import { useReport } from "../../shell/nav-counts.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Crew } from "./crew.tsx";
@@ -89,7 +89,7 @@ function RunPause() {
       type="button"
       class={isPaused ? "btn primary" : "btn quiet"}
       title={isPaused ? "viv resume" : "viv pause"}
-      onClick={() => void change()}
+      onClick={once(change)}
     >
       <Icon name={isPaused ? "play" : "pause"} size={14} />
       {isPaused ? "Resume claims" : "Pause claims"}

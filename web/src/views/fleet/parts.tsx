@@ -45,8 +45,8 @@ export function Parts({ parts }: { parts: NonNullable<Fleet["parts"]> }) {
           </thead>
           <tbody>
             {parts.parts.map((part) => (
-              <tr key={part.name} title={plain(part.note)}>
-                <td>
+              <tr key={part.name} title={plain(part.note || part.name)}>
+                <td class="cut part">
                   <b>
                     <bdi>{part.name}</bdi>
                   </b>{" "}

@@ -3,7 +3,7 @@ import { count } from "../../parts/format.ts";
 import { COLUMN_LABEL, Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icons.tsx";
 import { plain } from "../../parts/plain.ts";
-import { act, commandOf } from "../../shell/act.ts";
+import { act, commandOf, once } from "../../shell/act.ts";
 import { setParams, taskHref } from "../../shell/router.ts";
 import type { Kin } from "./kin.ts";
 
@@ -30,7 +30,7 @@ export function Dock({ node, kin, onClose }: { node: Node; kin: Kin; onClose: ()
           type="button"
           class="btn primary"
           title={commandOf("retry", retry)}
-          onClick={() => void act("retry", retry, { said: `${id} is tried again` })}
+          onClick={once(() => act("retry", retry, { said: `${id} is tried again` }))}
         >
           Retry
         </button>

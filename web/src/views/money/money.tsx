@@ -1,6 +1,7 @@
 import { apiPath } from "../../live/api.ts";
 import type { Money } from "../../live/data-shapes.ts";
 import { useResource } from "../../live/resource.ts";
+import { Choice } from "../../parts/choice.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { amount, counted, dollars } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
@@ -31,18 +32,12 @@ export default function MoneyView() {
   return (
     <>
       <TopBar title="Money" sub="days are UTC">
-        <div class="seg" role="group" aria-label="Period">
-          {PERIODS.map((one) => (
-            <button
-              key={one.label}
-              type="button"
-              aria-pressed={one === period}
-              onClick={() => setParams({ period: one.label === "14 days" ? null : one.label })}
-            >
-              {one.label}
-            </button>
-          ))}
-        </div>
+        <Choice
+          label="Period"
+          words={PERIODS.map(({ label }) => label)}
+          chosen={period?.label ?? null}
+          onChoose={(word) => setParams({ period: word === "14 days" ? null : word })}
+        />
         {data && (
           <button
             type="button"

@@ -3,6 +3,7 @@ import { count } from "../../parts/format.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
+import { once } from "../../shell/act.ts";
 import { useKeys } from "../../shell/keys.tsx";
 import { openTask, taskHref } from "../../shell/router.ts";
 import type { NeedRow } from "./needs.ts";
@@ -100,7 +101,7 @@ function Row({
         tabIndex={isChosen ? 0 : -1}
         title={command ?? undefined}
         aria-label={`${action}: ${subject || text}`}
-        onClick={run}
+        onClick={once(run)}
       >
         {action}
       </button>

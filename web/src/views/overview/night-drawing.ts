@@ -19,10 +19,13 @@ export function xOf({ from, to, left, width }: Omit<Frame, "now">, time: number)
 
 export type SpanLook = "ok" | "no" | "again" | "run";
 
+/** As the bars above the lanes count them. */
+const FAILED = ["failed", "unproven", "timed_out", "crashed"];
+
 export function lookOf(outcome: string | null): SpanLook {
   if (outcome === null) return "run";
   if (outcome === "done" || outcome === "proven" || outcome === "review") return "ok";
-  return outcome === "failed" || outcome === "timed_out" || outcome === "crashed" ? "no" : "again";
+  return FAILED.includes(outcome) ? "no" : "again";
 }
 
 /** One path per look: a night has thousands of spans, and the page four elements per lane. */

@@ -12,7 +12,7 @@ const TOP = 76;
 const MOST_LANES = 16;
 const LOOKS: readonly SpanLook[] = ["ok", "again", "no", "run"];
 
-/** What was proven when, on top of who worked when: one axis for both. */
+/** What was done when, on top of who worked when: one axis for both. */
 export function Night({ timeline }: { timeline: Timeline }) {
   const { ref, width } = useWidth<HTMLDivElement>();
   return (
@@ -87,18 +87,18 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
 }
 
 function Bars({ timeline: { buckets }, frame }: { timeline: Timeline; frame: Frame }) {
-  const most = Math.max(1, ...buckets.map(({ proven, failed }) => proven + failed));
+  const most = Math.max(1, ...buckets.map(({ proven, done, failed }) => proven + done + failed));
   const base = 62;
   const step =
     buckets[1] && buckets[0] ? Date.parse(buckets[1].at) - Date.parse(buckets[0].at) : 600_000;
   let good = "";
   let bad = "";
-  for (const { at, proven, failed } of buckets) {
+  for (const { at, proven, done, failed } of buckets) {
     const x = xOf(frame, Date.parse(at));
     const wide = Math.max(1, xOf(frame, Date.parse(at) + step) - x - 1.2).toFixed(1);
-    const high = (proven / most) * BARS;
+    const high = ((proven + done) / most) * BARS;
     const failedHigh = (failed / most) * BARS;
-    if (proven > 0) good += `M${x} ${base}v${(-high).toFixed(1)}h${wide}V${base}z`;
+    if (high > 0) good += `M${x} ${base}v${(-high).toFixed(1)}h${wide}V${base}z`;
     if (failed > 0)
       bad += `M${x} ${(base - high - 1).toFixed(1)}v${(-failedHigh).toFixed(1)}h${wide}v${failedHigh.toFixed(1)}z`;
   }
@@ -172,8 +172,8 @@ function anchorOf(frame: Frame, time: number): "start" | "middle" | "end" {
 }
 
 function sentenceOf({ since, lanes, buckets, kills }: Timeline): string {
-  const sum = (key: "proven" | "failed") => buckets.reduce((n, one) => n + one[key], 0);
-  return `Since ${moment(since)}: ${count(sum("proven"))} proven, ${count(sum("failed"))} failed, ${lanes.length} lanes of who worked when, ${kills.length} killed.`;
+  const sum = (key: "proven" | "done" | "failed") => buckets.reduce((n, one) => n + one[key], 0);
+  return `Since ${moment(since)}: ${count(sum("proven"))} proven, ${count(sum("done"))} done without proof, ${count(sum("failed"))} failed, ${lanes.length} lanes of who worked when, ${kills.length} killed.`;
 }
 
 export function NightLegend() {
@@ -181,7 +181,7 @@ export function NightLegend() {
     <div class="legend desk">
       <span class="s-done">
         <i class="swatch soft" />
-        proven
+        done
       </span>
       <span class="s-none">
         <i class="swatch soft" />

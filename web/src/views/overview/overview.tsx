@@ -3,7 +3,7 @@ import { apiPath } from "../../live/api.ts";
 import { useResource } from "../../live/resource.ts";
 import { session } from "../../live/session.ts";
 import type { Timeline } from "../../live/shapes.ts";
-import { Empty } from "../../parts/empty.tsx";
+import { Choice } from "../../parts/choice.tsx";
 import { clock, count, counted, dollars, moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { copy } from "../../shell/act.ts";
@@ -13,11 +13,11 @@ import { param, setParams } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Failures, Killed, Landed, Stuck } from "./below.tsx";
 import { Cost, Funnel, tasksIn } from "./figures.tsx";
-import { FIRST_STEPS } from "./first-steps.ts";
 import { Latest } from "./latest.tsx";
 import { needRows } from "./needs.ts";
 import { NeedsList } from "./needs-list.tsx";
 import { Night, NightLegend } from "./night.tsx";
+import { NoTask } from "./no-task.tsx";
 import "./overview.css";
 
 const PERIODS = [
@@ -42,18 +42,15 @@ export function Overview() {
   return (
     <>
       <TopBar title="Overview" sub={sub}>
-        <fieldset class="seg" aria-label="Period">
-          {PERIODS.map(({ since, label }) => (
-            <button
-              key={since}
-              type="button"
-              aria-pressed={since === period.since}
-              onClick={() => setParams({ since: since === NIGHT ? null : since })}
-            >
-              {label}
-            </button>
-          ))}
-        </fieldset>
+        <Choice
+          label="Period"
+          words={PERIODS.map(({ label }) => label)}
+          chosen={period.label}
+          onChoose={(word) => {
+            const since = PERIODS.find(({ label }) => label === word)?.since;
+            setParams({ since: since === NIGHT ? null : since });
+          }}
+        />
         <button
           type="button"
           class="btn desk"
@@ -73,9 +70,7 @@ export function Overview() {
           </div>
         )}
         {isEmpty && report.needs_you.length === 0 && (
-          <Empty title="Nothing lives here yet" lessons={FIRST_STEPS}>
-            The run is there, and empty. This page fills by itself as soon as a task is there.
-          </Empty>
+          <NoTask text="The run is there, and empty. This page fills by itself as soon as a task is there." />
         )}
         {report !== null && !(isEmpty && report.needs_you.length === 0) && (
           <Loaded report={report} timeline={timeline.data} title={period.title} />
@@ -110,7 +105,7 @@ function Loaded({
         </div>
       </div>
       {timeline && timeline.lanes.length > 0 && (
-        <Panel title={title} note="proven, and who worked when" controls={<NightLegend />}>
+        <Panel title={title} note="done, and who worked when" controls={<NightLegend />}>
           <div class="pad">
             <Night timeline={timeline} />
           </div>
@@ -158,10 +153,10 @@ function Lead({ report }: { report: Report }) {
   );
 }
 
-/** When the queue would be empty at the pace since the first work of the period. */
+/** When the queue would be empty at the pace since the first work of the period, while work goes on. */
 function emptyAt({ counts, done, since, until, worked }: Report): string {
   const left = counts.pending + counts.waiting + counts.claimed;
-  if (left === 0 || done.count < 3) return "";
+  if (counts.claimed === 0 || done.count < 3) return "";
   const now = Date.parse(until);
   const began = Math.max(
     Date.parse(since),

@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
 import { refreshResources } from "../../live/resource.ts";
-import { act, commandOf } from "../../shell/act.ts";
+import { act, commandOf, once } from "../../shell/act.ts";
 import { ask } from "../../shell/ask.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import type { Shown } from "./use-task.ts";
@@ -15,15 +15,15 @@ interface Action {
 
 /** What a person can do with the task now, each with its key and its command. */
 export function Actions({ task }: { task: Shown }) {
-  const [running, setRunning] = useState<string | null>(null);
+  const [isRunning, setRunning] = useState(false);
   const actions = actionsFor(task);
   const run = async (action: Action) => {
-    if (running !== null) return;
-    setRunning(action.label);
+    if (isRunning) return;
+    setRunning(true);
     try {
       await action.run();
     } finally {
-      setRunning(null);
+      setRunning(false);
       refreshResources("/api/");
     }
   };
@@ -42,10 +42,10 @@ export function Actions({ task }: { task: Shown }) {
           class={`btn ${one.kind ?? ""}`}
           style={one.kind === "quiet" && at > 0 ? { marginLeft: "auto" } : undefined}
           title={one.command}
-          disabled={running !== null}
-          onClick={() => void run(one)}
+          aria-disabled={isRunning}
+          onClick={once(() => run(one))}
         >
-          {running === one.label ? "…" : one.label}
+          {one.label}
           {one.key && <kbd class="desk">{one.key.toUpperCase()}</kbd>}
         </button>
       ))}

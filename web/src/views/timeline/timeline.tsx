@@ -3,13 +3,14 @@ import { apiPath } from "../../live/api.ts";
 import { now } from "../../live/clock.ts";
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
 import { useResource } from "../../live/resource.ts";
-import { Empty } from "../../parts/empty.tsx";
+import { Choice } from "../../parts/choice.tsx";
 import { clock, count, moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { param, setParams } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { NightLegend } from "../overview/night.tsx";
+import { NoTask } from "../overview/no-task.tsx";
 import { AttemptList } from "./attempt-list.tsx";
 import { LaneChart } from "./lane-chart.tsx";
 import { Marks } from "./marks.tsx";
@@ -20,11 +21,8 @@ import { clampWindow, type TimeWindow } from "./window.ts";
 
 const HOUR = 3_600_000;
 const PERIODS = ["12h", "24h", "7d"] as const;
-const ZOOMS = [
-  { label: "1h", ms: HOUR },
-  { label: "3h", ms: 3 * HOUR },
-  { label: "All", ms: 0 },
-];
+const ALL = { label: "All", ms: 0 };
+const ZOOMS = [{ label: "1h", ms: HOUR }, { label: "3h", ms: 3 * HOUR }, ALL];
 
 /** Who worked when, on one axis with what ended when; a part of it, chosen on the strip above. */
 export default function TimelineView() {
@@ -43,8 +41,8 @@ export default function TimelineView() {
     from: firstOf(data),
     to: Math.max(now.value, Date.parse(data.until)),
   };
-  const zoom = ZOOMS.find(({ label }) => label === param("zoom"))?.ms ?? 0;
-  const shown = whole && windowOf(whole, chosen, zoom);
+  const zoom = ZOOMS.find(({ label }) => label === param("zoom")) ?? ALL;
+  const shown = whole && windowOf(whole, chosen, zoom.ms);
   const move = (by: number) =>
     shown &&
     whole &&
@@ -77,36 +75,25 @@ export default function TimelineView() {
           `lanes per worker, ${clock(shown.from)} to ${shown.isLive ? "now" : clock(shown.to)}`
         }
       >
-        <div class="seg desk" role="group" aria-label="Period">
-          {PERIODS.map((one) => (
-            <button
-              key={one}
-              type="button"
-              aria-pressed={one === period}
-              onClick={() => {
-                choose(null);
-                setParams({ since: one === "12h" ? null : one });
-              }}
-            >
-              {one}
-            </button>
-          ))}
-        </div>
-        <div class="seg" role="group" aria-label="Zoom">
-          {ZOOMS.map(({ label, ms }) => (
-            <button
-              key={label}
-              type="button"
-              aria-pressed={chosen === null && zoom === ms}
-              onClick={() => {
-                choose(null);
-                setParams({ zoom: ms === 0 ? null : label });
-              }}
-            >
-              {label}
-            </button>
-          ))}
-        </div>
+        <Choice
+          className="desk"
+          label="Period"
+          words={PERIODS}
+          chosen={period}
+          onChoose={(word) => {
+            choose(null);
+            setParams({ since: word === "12h" ? null : word });
+          }}
+        />
+        <Choice
+          label="Zoom"
+          words={ZOOMS.map(({ label }) => label)}
+          chosen={chosen === null ? zoom.label : null}
+          onChoose={(word) => {
+            choose(null);
+            setParams({ zoom: word === "All" ? null : word });
+          }}
+        />
         <button
           type="button"
           class="btn quiet"
@@ -120,12 +107,10 @@ export default function TimelineView() {
         <div class="wrap wide">
           {error && <Failure error={error} retry={refresh} />}
           {isEmpty && (
-            <Empty
+            <NoTask
               title="No attempt yet"
-              lessons={[{ title: "Start a worker", command: "viv work --handler ./do.sh" }]}
-            >
-              Each attempt becomes a bar in the lane of its worker.
-            </Empty>
+              text="Each attempt becomes a bar in the lane of its worker."
+            />
           )}
           {data && shown && whole && !isEmpty && (
             <>

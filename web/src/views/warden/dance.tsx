@@ -9,7 +9,7 @@ import { clockSeconds, duration } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
 import { AnsiLine } from "../../parts/lines.tsx";
 import { plain } from "../../parts/plain.ts";
-import { act, commandOf } from "../../shell/act.ts";
+import { act, commandOf, once } from "../../shell/act.ts";
 
 type DanceView = PoolStatus["dogs"][number];
 
@@ -90,9 +90,9 @@ export function Dance({
               type="button"
               class="btn"
               title={commandOf("warrant withdraw", { id: warrant })}
-              onClick={() =>
-                void run("warrant withdraw", { id: warrant }, `${target} is left in peace`)
-              }
+              onClick={once(() =>
+                run("warrant withdraw", { id: warrant }, `${target} is left in peace`),
+              )}
             >
               Withdraw
             </button>
@@ -100,14 +100,14 @@ export function Dance({
               type="button"
               class="btn quiet"
               title={`viv dog pool release ${dog}`}
-              onClick={() =>
-                void run(
+              onClick={once(() =>
+                run(
                   "dog pool release",
                   { dog },
                   `${dog} lets it go; the warrant waits again`,
                   `viv dog pool release ${dog}`,
-                )
-              }
+                ),
+              )}
             >
               Release
             </button>

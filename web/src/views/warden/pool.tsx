@@ -5,7 +5,7 @@ import { Glyph, type Tone } from "../../parts/glyph.tsx";
 import { Fact, Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
-import { act, commandOf } from "../../shell/act.ts";
+import { act, commandOf, once } from "../../shell/act.ts";
 
 const TEN_MINUTES = 600_000;
 
@@ -67,7 +67,7 @@ export function Warrants({
               class="btn quiet"
               aria-label={`Withdraw the warrant for ${target}`}
               title={commandOf("warrant withdraw", { id })}
-              onClick={() => void withdraw(id, target)}
+              onClick={once(() => withdraw(id, target))}
             >
               Withdraw
             </button>

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import type { Receipts } from "../../live/data-shapes.ts";
+import { Choice } from "../../parts/choice.tsx";
 import { count, duration, moment } from "../../parts/format.ts";
 import { Chip } from "../../parts/glyph.tsx";
 import { Panel } from "../../parts/panel.tsx";
@@ -9,31 +10,18 @@ import { taskHref } from "../../shell/router.ts";
 import { VERDICT_TONE } from "./pool.tsx";
 
 type Receipt = Receipts["receipts"][number];
-const PICKS = ["all", "executed", "pardoned", "failed"] as const;
+const PICKS = ["All", "Executed", "Pardoned", "Failed"] as const;
 
 /** How warrants ended. A row opens its proof: each process, its signal, and when it was gone. */
 export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Receipts }) {
-  const [pick, setPick] = useState<(typeof PICKS)[number]>("all");
+  const [pick, setPick] = useState<(typeof PICKS)[number]>("All");
   const [open, setOpen] = useState<string | null>(null);
-  const shown = receipts.filter(({ verdict }) => pick === "all" || verdict === pick);
+  const shown = receipts.filter(({ verdict }) => pick === "All" || verdict === pick.toLowerCase());
   return (
     <Panel
       title="Receipts"
       note={`${count(receipts.length)}${more > 0 ? ` of ${count(receipts.length + more)}` : ""}`}
-      controls={
-        <div class="seg" role="group" aria-label="Verdict">
-          {PICKS.map((one) => (
-            <button
-              key={one}
-              type="button"
-              aria-pressed={pick === one}
-              onClick={() => setPick(one)}
-            >
-              {one.slice(0, 1).toUpperCase() + one.slice(1)}
-            </button>
-          ))}
-        </div>
-      }
+      controls={<Choice label="Verdict" words={PICKS} chosen={pick} onChoose={setPick} />}
     >
       {shown.length === 0 ? (
         <p class="pad t3">None yet. A dance that ends leaves one.</p>

@@ -6,7 +6,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { count } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Panel } from "../../parts/panel.tsx";
-import { act } from "../../shell/act.ts";
+import { act, once } from "../../shell/act.ts";
 import { ask } from "../../shell/ask.tsx";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { Dance } from "./dance.tsx";
@@ -136,7 +136,7 @@ function PausePool({ pool, onChange }: { pool: PoolStatus; onChange: () => void 
       class={isPaused ? "btn primary" : "btn quiet"}
       title={isPaused ? "viv warden resume" : "viv warden pause"}
       aria-label={isPaused ? "Resume pool" : "Pause pool"}
-      onClick={() => void change()}
+      onClick={once(change)}
     >
       <Icon name={isPaused ? "play" : "pause"} size={14} />
       <span class="desk">{isPaused ? "Resume pool" : "Pause pool"}</span>

@@ -64,7 +64,8 @@ export function wireLine(line: LedgerLine, key: string): WireLine {
   const word = outcome || text(event) || "?";
   const isReview = event === "ended" && line.to === "review";
   const task = text(line.task);
-  const subject = task || text(line.target) || text(line.account) || text(line.dog) || "";
+  const subject =
+    task || text(line.target) || text(line.account) || text(line.dog) || text(line.part);
   const who = text(line.worker) || text(line.agent) || text(line.by);
   const isMoved = typeof line.from === "string" && typeof line.to === "string";
   return {

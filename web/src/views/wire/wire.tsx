@@ -8,6 +8,7 @@ import { param, setParams, taskHref } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { rowWindow } from "../board/row-window.ts";
 import { FilterField } from "../filter-field.tsx";
+import { NoTask } from "../overview/no-task.tsx";
 import { rateBars } from "./rate.ts";
 import "./wire.css";
 import { WireData } from "./wire-data.ts";
@@ -186,7 +187,11 @@ function List({
         )}
         {(lines.length > 0 || data.isReading.value) && (
           <p class="foot t3 sm">
-            {data.isReading.value ? "reading the record" : data.isAtEnd.value ? "the begin" : ""}
+            {data.isReading.value
+              ? "reading the record"
+              : data.isAtEnd.value
+                ? "the beginning"
+                : ""}
           </p>
         )}
       </div>
@@ -228,11 +233,9 @@ function Line({ line, top }: { line: WireLine; top: number }) {
 function Nothing({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No event matches" />;
   return (
-    <Empty
+    <NoTask
       title="It is quiet"
-      lessons={[{ title: "Make something happen", command: "viv enqueue --type hello" }]}
-    >
-      Everything that happens in the run is written here, as it happens.
-    </Empty>
+      text="Everything that happens in the run is written here, as it happens."
+    />
   );
 }
