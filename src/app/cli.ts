@@ -261,13 +261,38 @@ async function askedFor(
       return { config: place === null ? await findConfig(io) : place.config, run: null, runPlace };
     }
   }
-  const found = await findRun(command.runFrom ? command.runFrom(input, flag) : flag, io);
+  const isShown = access === "read" && SHOWS.has(command.op.name);
+  const find = isShown ? findRunToShow : findRun;
+  const found = await find(command.runFrom ? command.runFrom(input, flag) : flag, io);
   const durability = command.durabilityFor?.(input);
   const options = openingFor(
     { ...command.op, access },
     { durability, onDependencyFailed: found.onDependencyFailed },
   );
   return { config: found.config, run: { path: found.path, options }, runPlace };
+}
+
+/** Commands that show what is in a run: a bad edit of viv.toml must not hide it. */
+const SHOWS: ReadonlySet<string> = new Set([
+  ...["ls", "show", "doctor", "why", "status", "report", "tree", "watch", "top", "logs", "costs"],
+  ...["ledger tail", "ledger show", "ledger verify", "ledger export"],
+]);
+
+async function findRunToShow(flag: string | undefined, io: CliIo) {
+  let mistakes: Error | undefined;
+  let from = "";
+  const note = (file: string, error: Error) => {
+    mistakes = error;
+    from = file;
+  };
+  const found = await findRun(flag, io, undefined, note).catch((error: unknown) => {
+    throw isVivError(error, "USAGE") ? (mistakes ?? error) : error;
+  });
+  if (mistakes !== undefined) {
+    const line = `viv: warning: ${from} has mistakes and does not count here; see: viv config check`;
+    io.stderr.write(`${plain(line)}\n`);
+  }
+  return found;
 }
 
 /** What stops it in order: the first Ctrl-C, or, where that is asked for, the end of its parent. */

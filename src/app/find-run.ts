@@ -26,14 +26,15 @@ export async function findRun(
   flag: string | undefined,
   io: Io,
   onIgnored: OnIgnored = ignore,
+  onMistakes?: OnMistakes,
 ): Promise<RunSettings> {
   const given = flag ?? (io.env.VIV_RUN || undefined);
-  const near = await nearestConfig(io, onIgnored);
+  const near = await nearestConfig(io, onIgnored, onMistakes);
   if (given !== undefined) {
     if (given === "") throw new VivError("USAGE", "--run is empty; give it a directory.");
     const from = flag === undefined ? "VIV_RUN" : "--run";
     const path = resolve(io.cwd, expandHome(given, io));
-    const own = names(near, path) ? near : await configNaming(path, io, onIgnored);
+    const own = names(near, path) ? near : await configNaming(path, io, onIgnored, onMistakes);
     return { ...(own ?? near)?.settings, from, path };
   }
   if (near?.run !== undefined) return { ...near.settings, ...near.run };
@@ -47,12 +48,17 @@ export async function findRun(
  * The viv.toml that a run belongs to: its routes say what proves a task, wherever a command about the
  * run is typed.
  */
-async function configNaming(path: string, io: Io, onIgnored: OnIgnored): Promise<Near | null> {
+async function configNaming(
+  path: string,
+  io: Io,
+  onIgnored: OnIgnored,
+  onMistakes?: OnMistakes,
+): Promise<Near | null> {
   const above = dirname(realOf(path));
   const file = findConfigFile({ cwd: above, env: io.env });
   // A viv.toml with mistakes is no obstacle to a run that it cannot name.
   if (file === undefined || !mayNameRun(file)) return null;
-  const near = await nearestConfig(io, onIgnored, above);
+  const near = await nearestConfig(io, onIgnored, onMistakes, above);
   return names(near, path) ? near : null;
 }
 
@@ -125,6 +131,7 @@ interface Near {
 async function nearestConfig(
   io: Io,
   onIgnored: OnIgnored = ignore,
+  onMistakes?: OnMistakes,
   from = io.cwd,
 ): Promise<Near | null> {
   const stopped = ({ path, why }: SearchStop) => {
@@ -139,7 +146,14 @@ async function nearestConfig(
       onIgnored(io, found, why);
       if (good === undefined || found !== file) return null;
     }
-    const config = await (good === undefined ? readConfig(file) : readOr(good));
+    let config: Config | undefined;
+    try {
+      config = await (good === undefined ? readConfig(file) : readOr(good));
+    } catch (error) {
+      if (onMistakes === undefined || !isVivError(error, "INVALID")) throw error;
+      onMistakes(file, error);
+      return { run: runLineOf(folder, readConfigFile(file), io), settings: {} };
+    }
     const run = runOf(folder, config, io);
     if (config !== undefined || run !== undefined) {
       return { run, settings: settingsFrom(config) };
@@ -158,6 +172,9 @@ function candidatesIn(folder: string): string[] {
 }
 
 type OnIgnored = (io: Io, path: string, why: string) => void;
+
+/** Given by what can do without a viv.toml that has mistakes; else these are thrown. */
+type OnMistakes = (file: string, mistakes: Error) => void;
 
 /** Paths that were named already: a command that looks twice names them once. */
 const named = new WeakMap<Io, Set<string>>();
@@ -196,6 +213,14 @@ function runOf(folder: string, config: Config | undefined, io: Io): RunPlace | u
   if (isRun(folder)) return { path: folder, from: folder };
   const from = join(folder, POINTER);
   return existsSync(from) ? { path: fromPointer(from, folder, io), from } : undefined;
+}
+
+/** The run that a viv.toml with mistakes names all the same, in a line of its own above all tables. */
+function runLineOf(folder: string, text: string, io: Io): RunPlace | undefined {
+  const [top = ""] = text.split(/^\s*\[/m);
+  const line = /^\s*["']?run["']?\s*=\s*(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/m.exec(top);
+  const path = line && resolve(folder, expandHome(line[1] ?? line[2] ?? "", io));
+  return path && isRun(path) ? { path, from: join(folder, CONFIG) } : undefined;
 }
 
 function isRun(folder: string): boolean {

@@ -190,3 +190,72 @@ it("the package has the schema of what is read", () => {
   const [{ files }] = JSON.parse(packed) as [{ files: { path: string }[] }];
   expect(files.map(({ path }) => path)).toContain("dist/viv.schema.json");
 });
+
+describe("a viv.toml with mistakes", () => {
+  const BROKEN = ['run = "night" # ours\n[workers\n', "'run' = './night'\nuds = 1\n"];
+  const SHOWN = [
+    ["ls"],
+    ["show", "a"],
+    ["why", "a"],
+    ["status"],
+    ["report"],
+    ["costs"],
+    ["tree"],
+    ["doctor"],
+    ["logs", "a"],
+    ["top", "--once"],
+    ["watch", "--once"],
+    ["ledger", "tail"],
+    ["ledger", "verify"],
+    ["ls", "--run", "night"],
+  ];
+
+  beforeEach(async () => {
+    await ok(["init", "night"], around());
+    await ok(["enqueue", "--id", "a", "--type", "t", "--run", "night"], around());
+    write("night/artifacts/a.log", "said\n");
+  });
+
+  it.each(BROKEN)("hides nothing that is in the run, and is named: %j", async (text) => {
+    write("viv.toml", text);
+    for (const argv of SHOWN) {
+      const { status, stdout, stderr } = await cli(argv, around());
+      expect({ argv, status }).toEqual({ argv, status: 0 });
+      expect(stdout, argv.join(" ")).toMatch(/\S/);
+      const warning = `viv: warning: ${join(home, "viv.toml")} has mistakes and does not count here; see: viv config check\n`;
+      expect(stderr, argv.join(" ")).toBe(warning);
+    }
+  });
+
+  it("is obeyed by no command that changes something, or that is about the file", async () => {
+    const before = await ok(["ls", "--json", "--run", "night"], around());
+    write("viv.toml", BROKEN[0] ?? "");
+    for (const argv of [
+      ["enqueue", "--type", "t"],
+      ["cancel", "a"],
+      ["claim", "--worker", "w"],
+      ["doctor", "--fix"],
+      ["schedule", "ls"],
+      ["work", "--drain"],
+    ]) {
+      const { status, stderr } = await cli(argv, around());
+      expect({ argv, status }).toEqual({ argv, status: 2 });
+      expect(stderr).toMatch(/viv\.toml:\d/);
+    }
+    expect((await cli(["ls", "--json"], around())).stdout).toBe(before);
+  });
+
+  it.each([
+    ["a run that is none", 'run = "other"\nx =\n'],
+    ["a run named in a table", '[a]\nrun = "night"\nx =\n'],
+    ["two names in one line", 'run = "night" run = "b"\n'],
+    ["a name with escapes", 'run = "ni\\u0067ht"\nx =\n'],
+  ])("shows its mistake where it does not say which run: %s", async (_, text) => {
+    write("viv.toml", text);
+    const { status, stderr } = await cli(["ls"], around());
+    expect({ status, stderr }).toEqual({
+      status: 2,
+      stderr: expect.stringMatching(/viv\.toml:\d/),
+    });
+  });
+});
