@@ -29,12 +29,13 @@ process.stderr.on("error", (error: NodeJS.ErrnoException) => {
 });
 
 const goodConfig = takeGoodConfig(process.env);
+const cwd = folderHere();
 
 void runCli({
   goodConfig,
   argv: process.argv.slice(2),
   env: process.env,
-  cwd: process.cwd(),
+  cwd,
   stdout: process.stdout,
   stderr: process.stderr,
   get stdin() {
@@ -56,12 +57,12 @@ void runCli({
   open: async (path, options) => {
     const store = await (await import("./open-run.ts")).openRun(path, options);
     const { noteRun } = await import("./note-run.ts");
-    noteRun(store.location, process.env, process.cwd(), Date.now());
+    noteRun(store.location, process.env, cwd, Date.now());
     return store;
   },
   provide: portsHere({
     env: process.env,
-    cwd: process.cwd(),
+    cwd,
     program: {
       node: process.execPath,
       viv: fileURLToPath(import.meta.url),
@@ -88,3 +89,13 @@ void runCli({
 }).then((status) => {
   process.exitCode = status;
 });
+
+/** Each path that is given is read from here on. */
+function folderHere(): string {
+  try {
+    return process.cwd();
+  } catch {
+    process.stderr.write("viv: the folder that you are in was removed; go to another one: cd ~\n");
+    process.exit(3);
+  }
+}

@@ -368,6 +368,27 @@ test.each(Object.entries(DAMAGES))(
   },
 );
 
+test("verify finds a head of another day, and an earlier one put back", () => {
+  const head = join(folder, "head.json");
+  write(folder, [{ day: dayOf(1), n: 0 }]);
+  sealUpTo(folder, dayOf(1));
+  const earlier = readFileSync(head, "utf8");
+  write(folder, [{ day: dayOf(2), n: 1 }]);
+  sealUpTo(folder, dayOf(2));
+  const last = readFileSync(head, "utf8");
+  const problems = (text: string) => {
+    writeFileSync(head, text);
+    return verifyLedger(folder).problems.map(({ file }) => file);
+  };
+  expect(problems(last.replace(dayOf(2), dayOf(1)))).toEqual([`${dayOf(1)}.seal`]);
+  expect(problems(earlier)).toEqual(["head.json"]);
+  // As after a kill before the head is written.
+  beginClosing(folder, [dayOf(2)]);
+  expect(problems(earlier)).toEqual([]);
+  sealUpTo(folder, dayOf(2));
+  expect([verifyLedger(folder).problems, readFileSync(head, "utf8")]).toEqual([[], last]);
+});
+
 test("names the line, also of a long file", () => {
   for (const [count, problem] of [
     [50, "was changed: the first difference is at line 18"],

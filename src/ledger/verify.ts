@@ -30,6 +30,7 @@ export function verifyLedger(folder: string, { quick = false } = {}): Verified {
   const open: string[] = [];
   let sealed = 0;
   let previous: { day: string; hash: string } | null = null;
+  const hashes = new Map<string, string>();
   const last = [...seals].sort().at(-1) ?? "";
   for (const day of [...new Set([...jsonl, ...seals])].sort()) {
     if (!seals.has(day)) {
@@ -46,8 +47,9 @@ export function verifyLedger(folder: string, { quick = false } = {}): Verified {
     if (found.length === 0) sealed++;
     problems.push(...found);
     previous = { day, hash: sha256(text ?? "") };
+    hashes.set(day, previous.hash);
   }
-  problems.push(...headProblems(head, previous, closing));
+  problems.push(...headProblems(folder, head, hashes, closing));
   return { problems, sealed, open };
 }
 
@@ -71,21 +73,29 @@ function chainProblems(
 }
 
 function headProblems(
+  folder: string,
   head: ReturnType<typeof readHead>,
-  last: { day: string; hash: string } | null,
+  /** Of the seals, by day, the last one last. */
+  hashes: ReadonlyMap<string, string>,
   closing: ReadonlySet<string>,
 ): LedgerProblem[] {
+  const last = [...hashes.keys()].at(-1) ?? null;
+  const isBetweenSteps = last === null || closing.has(last);
   if (head === null) {
-    const isBegun = last === null || closing.has(last.day);
-    return isBegun ? [] : [{ file: "head.json", problem: "is missing, or is no head" }];
+    return isBetweenSteps ? [] : [{ file: "head.json", problem: "is missing, or is no head" }];
   }
-  if (last === null || head.day > last.day) {
-    const there = last === null ? "there is no seal" : `the last one here is of ${last.day}`;
+  if (last === null || head.day > last) {
+    const there = last === null ? "there is no seal" : `the last one here is of ${last}`;
     const problem = `names the seal of ${head.day} as the last, and ${there}: files are missing`;
     return [{ file: "head.json", problem }];
   }
-  if (head.day === last.day && head.seal !== last.hash) {
-    return [{ file: `${last.day}.seal`, problem: "is not the one that head.json names" }];
+  if (hashes.get(head.day) !== head.seal) {
+    return [{ file: `${head.day}.seal`, problem: "is not the one that head.json names" }];
+  }
+  // Read again: it may be later by now. The mark of a closing goes after the head is written.
+  if (!isBetweenSteps && (readHead(folder)?.day ?? "") < last) {
+    const problem = `names the seal of ${head.day} as the last, and there is one of ${last}: it is an earlier head, or files were added`;
+    return [{ file: "head.json", problem }];
   }
   return [];
 }

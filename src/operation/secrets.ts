@@ -65,7 +65,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     GONE,
   ],
   [/\b(?:AKIA|ASIA|AROA|AIDA)[A-Z0-9]{12,}/g, GONE],
-  [/\beyJ[\w-]{8,}\.[\w-]{4,}(?:\.[\w-]+)?/g, GONE],
+  [/\beyJ[\w-]{8,1000}\.[\w-]{4,}(?:\.[\w-]+)?/g, GONE],
   [/\bSG\.[\w-]{16,}\.[\w-]{16,}/g, GONE],
 ];
 

@@ -59,6 +59,8 @@ export function webApp(around: WebAround): Hono<Env> {
     return c.json({ ok: true });
   });
   app.get("/login", (c) => {
+    // A program that only looks whether the link leads anywhere, as chats do, does not use it up.
+    if (c.req.method === "HEAD") return c.body(null, 200);
     const cookie = gatekeeper.login(c.req.query("code") ?? "");
     if (cookie === null) {
       throw new HttpError(

@@ -98,6 +98,9 @@ describe("init", () => {
     writeFileSync(join(folder, "viv.toml"), 'run = "other"\n');
     const text = await say("init", "audit");
     expect(text).not.toContain("commands in this folder use it");
+    const named = await say("init", "other");
+    expect(named).toContain("commands in this folder use it (the run in viv.toml)");
+    expect(existsSync(join(folder, ".viv-run"))).toBe(false);
   });
 
   it("uses ./run when no folder is given", async () => {

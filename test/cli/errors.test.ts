@@ -242,3 +242,11 @@ describe("the sentence", () => {
     expect(controlCodes((await attempt("ls")).stderr)).toEqual([]);
   });
 });
+
+it("in a folder that was removed, says so", () => {
+  const said = shell(`mkdir gone && cd gone && rmdir ../gone && viv ls --run ${run}`, {
+    cwd: folder,
+  });
+  const sentence = "viv: the folder that you are in was removed; go to another one: cd ~\n";
+  expect(said).toEqual({ status: 3, stdout: "", stderr: sentence });
+});

@@ -45,6 +45,8 @@ describe("the login", () => {
       expect(refused.status, wrong).toBe(403);
       expect(refused.headers["set-cookie"]).toBeUndefined();
     }
+    const look = await rawAsk(served, `/login?code=${code}`, {}, { method: "HEAD" });
+    expect([look.status, look.headers["set-cookie"]]).toEqual([200, undefined]);
     const login = await rawAsk(served, `/login?code=${code}`);
     expect([login.status, login.headers.location]).toEqual([303, "/"]);
     const [cookie = ""] = login.headers["set-cookie"] as string[];

@@ -25,6 +25,12 @@ describe("Markdown", () => {
     expect(blocks[5]).toEqual({ kind: "code", language: "ts", text: "<b>" });
   });
 
+  test("a table's line of nothing but spaces is read once, not in each way to part it", () => {
+    const spaces = " ".repeat(200_000);
+    expect(parseMarkdown(`a|b\n${spaces}x`).map(({ kind }) => kind)).toEqual(["paragraph"]);
+    expect(parseMarkdown(`a|b\n${spaces}-|-${spaces}`).map(({ kind }) => kind)).toEqual(["table"]);
+  }, 15_000);
+
   test("HTML is text", () => {
     const [block] = parseMarkdown("<script>alert(1)</script> <img src=x onerror=alert(1)>");
     expect(block).toEqual({

@@ -114,4 +114,10 @@ describe("secrets", () => {
       }),
     );
   });
+
+  it("reads a long text of many beginnings of a token once", () => {
+    const beginnings = "eyJ-".repeat(100_000);
+    const text = `${beginnings} eyJ${long}.${long}.${long}`;
+    expect(redact(text)).toBe(`${beginnings} [redacted]`);
+  }, 15_000);
 });

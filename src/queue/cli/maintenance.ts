@@ -1,5 +1,5 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
-import { join, relative } from "node:path";
+import { join, relative, resolve } from "node:path";
 import * as z from "zod/mini";
 import { formatDuration } from "../../base/duration.ts";
 import { VivError } from "../../base/errors.ts";
@@ -26,24 +26,25 @@ const initCommand: Command = {
   after: (output, _input, io) => {
     const { run_dir } = output as { run_dir: string };
     const path = relative(io.cwd, run_dir) || ".";
-    if (otherRun(io) === null) writeFileSync(join(io.cwd, ".viv-run"), `${path}\n`);
+    if (settingHere(io) === null) writeFileSync(join(io.cwd, ".viv-run"), `${path}\n`);
   },
   human: ({ run_dir }: z.output<typeof init.output>, { color }, io) => {
-    const other = otherRun(io);
+    const { by, dir } = settingHere(io) ?? { by: ".viv-run", dir: run_dir };
     const next =
-      other === null
-        ? "commands in this folder use it (.viv-run); try: viv enqueue --type hello"
-        : `commands in this folder still use another run, because of ${other}`;
+      resolve(io.cwd, dir) === run_dir
+        ? `commands in this folder use it (${by}); try: viv enqueue --type hello`
+        : `commands in this folder still use another run, because of ${by}`;
     return `${color.green("made")} ${run_dir}\n${color.dim(next)}`;
   },
 };
 
-/** The setting that makes commands here use another run than the new one. */
-function otherRun(io: Io): string | null {
-  if (io.env.VIV_RUN) return "VIV_RUN";
+/** The setting by which commands here find their run, without a .viv-run. */
+function settingHere(io: Io): { by: string; dir: string } | null {
+  if (io.env.VIV_RUN) return { by: "VIV_RUN", dir: io.env.VIV_RUN };
   const toml = join(io.cwd, "viv.toml");
-  if (!existsSync(toml) || !/^\s*run\s*=/m.test(readFileSync(toml, "utf8"))) return null;
-  return "the run in viv.toml";
+  const text = existsSync(toml) ? readFileSync(toml, "utf8") : "";
+  const run = /^\s*run\s*=\s*(?:["']([^"'\n]*)["'])?/m.exec(text);
+  return run && { by: "the run in viv.toml", dir: run[1] ?? "" };
 }
 
 const reapCommand: Command = {

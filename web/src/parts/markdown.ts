@@ -81,7 +81,8 @@ function blockAt(
     const inner = lines.slice(at, next).map((one) => one.replace(/^ {0,3}> ?/, ""));
     return { block: { kind: "quote", children: blocksOf(inner, depth + 1) }, next };
   }
-  if (line.includes("|") && /^\s*\|?(\s*:?-+:?\s*\|)+\s*(:?-+:?\s*)?$/.test(lines[at + 1] ?? ""))
+  // Trimmed: two patterns for the same spaces would be tried in each way to part them.
+  if (line.includes("|") && /^\|?(\s*:?-+:?\s*\|)+\s*(:?-+:?)?$/.test((lines[at + 1] ?? "").trim()))
     return tableAt(lines, at);
   const item = itemOf(line);
   if (item && !(inParagraph && item.isOrdered && item.number !== 1))

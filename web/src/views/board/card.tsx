@@ -2,6 +2,7 @@ import type { Card } from "../../live/shapes.ts";
 import { dollars } from "../../parts/format.ts";
 import { type Column, Glyph } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
 import { memo } from "./memo.ts";
 
@@ -18,7 +19,7 @@ export const CardBody = memo(function CardBody({ card }: { card: Card }) {
         </span>
       </div>
       <div class="title">
-        <bdi>{title || <span class="t3">no title</span>}</bdi>
+        <bdi>{plain(title ?? "") || <span class="t3">no title</span>}</bdi>
       </div>
       {fact !== null && <Fact column={column} fact={fact} />}
       <div class="meta">
@@ -71,10 +72,10 @@ function Fact({ column, fact }: { column: Column; fact: string }) {
       {change ? (
         <span class="cut">
           <span class="plus">+{change[1]}</span> <span class="minus">−{change[2]}</span>
-          <bdi>{change[3]}</bdi>
+          <bdi>{plain(change[3] ?? "")}</bdi>
         </span>
       ) : (
-        <bdi class="cut">{fact}</bdi>
+        <bdi class="cut">{plain(fact)}</bdi>
       )}
     </div>
   );

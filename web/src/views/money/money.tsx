@@ -5,6 +5,7 @@ import { Choice } from "../../parts/choice.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { amount, counted, dollars } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
+import { plain } from "../../parts/plain.ts";
 import { copy } from "../../shell/act.ts";
 import { param, setParams } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
@@ -85,7 +86,7 @@ function Figures({ money, label }: { money: Money; label: string }) {
               {models.map((model, at) => (
                 <span key={model} class={`m${stepOf(at)}`}>
                   <i class="swatch" />
-                  <bdi>{model}</bdi>
+                  <bdi>{plain(model)}</bdi>
                 </span>
               ))}
             </div>

@@ -1,6 +1,7 @@
 import { counted, dollars, moment, took } from "../../parts/format.ts";
 import { Glyph, type Tone } from "../../parts/glyph.tsx";
 import { AnsiLine, Lines } from "../../parts/lines.tsx";
+import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
 import { splitLines } from "../../parts/split-lines.ts";
 import type { Attempt } from "./attempts-of.ts";
@@ -48,7 +49,7 @@ function AttemptRow({ attempt }: { attempt: Attempt }) {
         <b>
           <bdi>{worker}</bdi>
         </b>{" "}
-        <bdi class="t2">{model}</bdi>
+        <bdi class="t2">{plain(model ?? "")}</bdi>
       </span>
       <span class="sm t3 right when">{ended ? moment(ended) : began ? moment(began) : ""}</span>
       <span class="sm t2 right">
@@ -69,7 +70,8 @@ const SHORT = 3;
 
 function Evidence({ note, isBad }: { note: string; isBad: boolean }) {
   const lines = splitLines(note);
-  if (!isBad || lines.length === 1) return <bdi class="evidence sm t2">{note.slice(0, 2_000)}</bdi>;
+  if (!isBad || lines.length === 1)
+    return <bdi class="evidence sm t2">{plain(note.slice(0, 2_000))}</bdi>;
   return (
     <div class="evidence">
       <Lines

@@ -6,6 +6,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { count } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Panel } from "../../parts/panel.tsx";
+import { plain } from "../../parts/plain.ts";
 import { act, once } from "../../shell/act.ts";
 import { ask } from "../../shell/ask.tsx";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
@@ -64,8 +65,8 @@ export default function WardenView() {
           {data?.paused && (
             <div class="note s-review">
               <span class="grow">
-                The pool is paused by <bdi>{data.paused.by}</bdi>: <bdi>{data.paused.why}</bdi>. No
-                agent is asked, and none is ended.
+                The pool is paused by <bdi>{plain(data.paused.by)}</bdi>:{" "}
+                <bdi>{plain(data.paused.why)}</bdi>. No agent is asked, and none is ended.
               </span>
             </div>
           )}
