@@ -204,7 +204,6 @@ describe("a viv.toml with mistakes", () => {
     ["doctor"],
     ["logs", "a"],
     ["top", "--once"],
-    ["watch", "--once"],
     ["ledger", "tail"],
     ["ledger", "verify"],
     ["ls", "--run", "night"],
