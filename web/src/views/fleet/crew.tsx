@@ -32,7 +32,7 @@ export function Crew({
   onChange: () => void;
 }) {
   const { members, supervisor } = crew;
-  const manifest = supervisor.manifest?.split("/").at(-1) ?? "";
+  const manifest = supervisor.manifest && `of ${supervisor.manifest.split("/").at(-1)}`;
   const how = supervisor.running ? "each on its own clock" : "not running: viv crew up";
   return (
     <Panel
@@ -54,6 +54,8 @@ export function Crew({
     </Panel>
   );
 }
+
+const waits = (last: string | null) => `Waits for its ${last === null ? "first" : "next"} tick`;
 
 function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => void }) {
   const { name, state, lifecycle, engine, note, thought, recent, cost_today, last_run } = member;
@@ -85,10 +87,7 @@ function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => v
       </td>
       <td class="doing">
         <span class="cut">
-          <bdi>
-            {plain(note) ||
-              (state === "waiting" && last_run === null ? "Waits for its first tick" : word)}
-          </bdi>
+          <bdi>{plain(note) || (state === "waiting" ? waits(last_run) : word)}</bdi>
         </span>
         <span class="sm t2 cut">
           <bdi>{plain(thought ?? "")}</bdi>
