@@ -81,8 +81,13 @@ const READERS: Partial<Record<PartKind, Reader>> = {
         return { ...news, base: countOf(event.members, "member") };
       case "runs":
         return withOne(news, text(event.name), text(event.name));
-      case "ran":
-        return withoutOne(news, text(event.name));
+      case "ran": {
+        const after = withoutOne(news, text(event.name));
+        const isWell = event.outcome === "done" || event.outcome === "no_work";
+        return isWell && isPassed(news.note, text(event.name)) ? { ...after, note: "" } : after;
+      }
+      case "removed":
+        return isPassed(news.note, text(event.name)) ? { ...news, note: "" } : news;
       case "trouble":
         return { ...news, note: `${text(event.name)}: ${text(event.message)}` };
       case "reloaded":
@@ -119,12 +124,20 @@ const READERS: Partial<Record<PartKind, Reader>> = {
       return { ...news, resting: "working", base: event.address };
     }
     if (event.kind === "reloaded") return { ...news, note: "" };
+    if (event.kind === "written" && news.note.startsWith(text(event.file))) {
+      return { ...news, note: "" };
+    }
     return event.kind === "trouble" ? { ...news, note: text(event.message) } : news;
   },
   reaper: told,
   schedules: told,
   notifications: told,
 };
+
+/** A crew's note is of this member, or of the gate: the manifest's stays until that can be used again. */
+function isPassed(note: string, member: string): boolean {
+  return note.startsWith(`${member}: `) || note.startsWith("gate: ");
+}
 
 /** Of a clock: what it does next, and what went wrong. */
 function told(news: PartNews, event: PartEvent): PartNews {
