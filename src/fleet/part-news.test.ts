@@ -14,6 +14,15 @@ it("a server's note goes when its file could be written after all, and no other 
   expect(noteAfter("server", full, pair, written)).toBe(pair.message);
 });
 
+it("a worker that holds tasks back says why also after another edit of viv.toml", () => {
+  const held = { kind: "held", reasons: ["account main is closed (in 59m)", "the gate is full"] };
+  const bad = { kind: "trouble", message: "viv.toml:3: there is no key x" };
+  const reloaded = { kind: "reloaded", file: "viv.toml", notes: [] };
+  expect(noteAfter("worker", held, bad, reloaded)).toBe("account main is closed; the gate is full");
+  expect(noteAfter("worker", held, { kind: "held", reasons: [] }, reloaded)).toBe("");
+  expect(noteAfter("worker", bad, reloaded)).toBe("");
+});
+
 it("a crew's note of a member goes when that member has worked again, or is removed", () => {
   const trouble = (name: string) => ({ kind: "trouble", name, message: "the disk is full" });
   const ran = (name: string, outcome = "done") => ({ kind: "ran", name, outcome });

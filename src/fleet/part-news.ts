@@ -22,9 +22,13 @@ export interface PartNews {
   /** What it does when nothing is at hand. */
   base: string;
   note: string;
+  /** Of a worker: why it holds tasks back, which it tells when that changes. */
+  holds: string;
 }
 
-export const NO_NEWS: PartNews = { resting: "idle", atHand: new Map(), base: "", note: "" };
+export const NO_NEWS: PartNews = {
+  ...{ resting: "idle", atHand: new Map(), base: "", note: "", holds: "" },
+};
 
 /** The news after an event. An event of an unknown kind only says that the part is there. */
 export function afterEvent(news: PartNews, kind: PartKind, event: PartEvent): PartNews {
@@ -58,13 +62,15 @@ const READERS: Partial<Record<PartKind, Reader>> = {
       case "ended":
         return withoutOne(news, text(event.id));
       case "held": {
-        const note = Array.isArray(event.reasons) ? event.reasons.map(String).join("; ") : "";
-        return { ...news, resting: note === "" ? "idle" : "paused", note };
+        const reasons = Array.isArray(event.reasons) ? event.reasons.map(String) : [];
+        // Not in how long: it is read for hours.
+        const holds = reasons.map((reason) => reason.replace(/ \(in [^)]*\)/, "")).join("; ");
+        return { ...news, resting: holds === "" ? "idle" : "paused", note: holds, holds };
       }
       case "trouble":
         return { ...news, note: text(event.message) };
       case "reloaded":
-        return { ...news, note: "" };
+        return { ...news, note: news.holds };
       default:
         return news;
     }
