@@ -30,3 +30,26 @@ it("tells people of a bad edit once, though each part reads it; and again after 
     "06:00:00 server        the disk is full",
   ]);
 });
+
+it("tells people of a good edit once; of what does not count yet, the first part that says so", () => {
+  const view = fleetView(term, (_, event) => `${event.kind}`);
+  const reload = (part: string, ...notes: string[]) =>
+    view.event({
+      ...{ at, kind: "said", part, of: "worker" },
+      event: { kind: "reloaded", file: "viv.toml", notes },
+    });
+  const later = "on_dependency_failed counts from the next start of the worker on";
+  const edit = (...notes: string[]) => [
+    reload("worker-1", ...notes),
+    view.event({ at, kind: "read_anew", file: "viv.toml", notes: [] }),
+    reload("worker-2", ...notes),
+    reload("server"),
+  ];
+  const told = "06:00:00 up            viv.toml was read anew";
+  expect(edit()).toEqual([null, told, null, null]);
+  expect(edit(later)).toEqual([`06:00:00 worker-1      ${later}`, told, null, null]);
+  expect(edit(later)).toEqual([`06:00:00 worker-1      ${later}`, told, null, null]);
+  // A crew's is of its manifest.
+  const event = { kind: "reloaded", name: "crew", note: "the manifest can be used again" };
+  expect(view.event({ at, kind: "said", part: "crew", of: "crew", event })).toContain("reloaded");
+});

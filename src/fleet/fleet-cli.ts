@@ -26,8 +26,9 @@ const NAME_WIDTH = 13;
 export function fleetView(term: Term, views: PartViews) {
   const { color } = term;
   let width = NAME_WIDTH;
-  // Each part reads viv.toml: people are told of a bad edit once.
+  // Each part reads viv.toml: people are told of an edit once.
   let badEdit = "";
+  const notes = new NotesOfEdit();
   const line = (event: Stamped<FleetEvent>, part: string, text: string) => {
     width = Math.max(width, part.length);
     const time = color.dim(event.at.slice(11, 19));
@@ -40,6 +41,11 @@ export function fleetView(term: Term, views: PartViews) {
   return {
     event: (event: Stamped<FleetEvent>): string | null => {
       if (event.kind === "up") width = Math.max(width, ...event.parts.map((name) => name.length));
+      const own = readAnewBy(event);
+      if (own !== null) {
+        const fresh = notes.fresh(own.part, own.notes);
+        return fresh.length === 0 ? null : line(event, own.part, fresh.map(plain).join("\n"));
+      }
       const text = event.kind === "said" ? said(event, term, views) : sentence(event, term);
       const part = "part" in event && event.part !== undefined ? event.part : "up";
       if (event.kind === "read_anew") badEdit = "";
@@ -52,6 +58,31 @@ export function fleetView(term: Term, views: PartViews) {
       return text === null ? null : line(event, part, text);
     },
   };
+}
+
+/** A part that has read viv.toml anew, which the supervisor tells; and what of the edit does not count yet. */
+function readAnewBy(event: FleetEvent): { part: string; notes: string[] } | null {
+  if (event.kind !== "said" || event.event.kind !== "reloaded") return null;
+  const { file, notes } = event.event;
+  if (typeof file !== "string") return null;
+  return { part: event.part, notes: Array.isArray(notes) ? notes.map(String) : [] };
+}
+
+/** What parts say of an edit: the first of them is heard, until one says it again, of the next edit. */
+class NotesOfEdit {
+  readonly #saidBy = new Map<string, Set<string>>();
+
+  fresh(part: string, notes: readonly string[]): string[] {
+    return notes.filter((note) => {
+      const by = this.#saidBy.get(note);
+      if (by !== undefined && !by.has(part)) {
+        by.add(part);
+        return false;
+      }
+      this.#saidBy.set(note, new Set([part]));
+      return true;
+    });
+  }
 }
 
 /** What the supervisor, or a part, says of a viv.toml that cannot be used. */

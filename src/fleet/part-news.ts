@@ -22,9 +22,13 @@ export interface PartNews {
   /** What it does when nothing is at hand. */
   base: string;
   note: string;
+  /** Of a worker: why it holds tasks back, which it tells when that changes. */
+  holds: string;
 }
 
-export const NO_NEWS: PartNews = { resting: "idle", atHand: new Map(), base: "", note: "" };
+export const NO_NEWS: PartNews = {
+  ...{ resting: "idle", atHand: new Map(), base: "", note: "", holds: "" },
+};
 
 /** The news after an event. An event of an unknown kind only says that the part is there. */
 export function afterEvent(news: PartNews, kind: PartKind, event: PartEvent): PartNews {
@@ -58,13 +62,15 @@ const READERS: Partial<Record<PartKind, Reader>> = {
       case "ended":
         return withoutOne(news, text(event.id));
       case "held": {
-        const note = Array.isArray(event.reasons) ? event.reasons.map(String).join("; ") : "";
-        return { ...news, resting: note === "" ? "idle" : "paused", note };
+        const reasons = Array.isArray(event.reasons) ? event.reasons.map(String) : [];
+        // Not in how long: it is read for hours.
+        const holds = reasons.map((reason) => reason.replace(/ \(in [^)]*\)/, "")).join("; ");
+        return { ...news, resting: holds === "" ? "idle" : "paused", note: holds, holds };
       }
       case "trouble":
         return { ...news, note: text(event.message) };
       case "reloaded":
-        return { ...news, note: "" };
+        return { ...news, note: news.holds };
       default:
         return news;
     }
@@ -81,8 +87,13 @@ const READERS: Partial<Record<PartKind, Reader>> = {
         return { ...news, base: countOf(event.members, "member") };
       case "runs":
         return withOne(news, text(event.name), text(event.name));
-      case "ran":
-        return withoutOne(news, text(event.name));
+      case "ran": {
+        const after = withoutOne(news, text(event.name));
+        const isWell = event.outcome === "done" || event.outcome === "no_work";
+        return isWell && isPassed(news.note, text(event.name)) ? { ...after, note: "" } : after;
+      }
+      case "removed":
+        return isPassed(news.note, text(event.name)) ? { ...news, note: "" } : news;
       case "trouble":
         return { ...news, note: `${text(event.name)}: ${text(event.message)}` };
       case "reloaded":
@@ -119,12 +130,20 @@ const READERS: Partial<Record<PartKind, Reader>> = {
       return { ...news, resting: "working", base: event.address };
     }
     if (event.kind === "reloaded") return { ...news, note: "" };
+    if (event.kind === "written" && news.note.startsWith(text(event.file))) {
+      return { ...news, note: "" };
+    }
     return event.kind === "trouble" ? { ...news, note: text(event.message) } : news;
   },
   reaper: told,
   schedules: told,
   notifications: told,
 };
+
+/** A crew's note is of this member, or of the gate: the manifest's stays until that can be used again. */
+function isPassed(note: string, member: string): boolean {
+  return note.startsWith(`${member}: `) || note.startsWith("gate: ");
+}
 
 /** Of a clock: what it does next, and what went wrong. */
 function told(news: PartNews, event: PartEvent): PartNews {

@@ -80,7 +80,9 @@ export function followLedgers(
   };
 }
 
-function lacks({ read }: Place, files: readonly DayFile[]): boolean {
+/** Also when it is behind all files: the lines that come next would lie before it, and never come. */
+function lacks({ upTo, read }: Place, files: readonly DayFile[]): boolean {
+  if (upTo > (files.at(-1)?.day ?? "")) return true;
   const sizes = new Map(files.map(({ day, size }) => [day, size]));
   return [...read].some(([day, offset]) => offset > (sizes.get(day) ?? 0));
 }

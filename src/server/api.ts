@@ -42,6 +42,10 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
     const path = pathOf(exposed.name);
     routes.get(path, async (c) => {
       const command = await exposed.load();
+      // Whatever the inputs: they are not asked for first.
+      if (command.op.changes === undefined && changesSomething(command.op, {})) {
+        throw changesAsGet(c, exposed);
+      }
       const input = await inputFromQuery(command, new URL(c.req.url).searchParams);
       return answer(c, exposed, command, input, true);
     });
@@ -59,20 +63,14 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
 
   async function answer(
     c: C,
-    { name }: Exposed,
+    exposed: Exposed,
     command: Command,
     given: Values,
     isGet: boolean,
   ): Promise<Response> {
     const { op } = command;
-    const input = await checkedInput(name, command, given, personIn(host.env));
-    if (isGet && changesSomething(op, input)) {
-      c.header("allow", "POST");
-      throw new HttpError(
-        405,
-        `viv ${name} changes something here; send it as POST, with the token.`,
-      );
-    }
+    const input = await checkedInput(exposed.name, command, given, personIn(host.env));
+    if (isGet && changesSomething(op, input)) throw changesAsGet(c, exposed);
     if (isGet && op.readsAll === true) return keptAnswer(c, op as Call, input);
     const { incoming, outgoing } = c.env;
     const signal = AbortSignal.any([untilGone(outgoing), around.stopping]);
@@ -119,6 +117,11 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
   }
 
   return routes;
+}
+
+function changesAsGet(c: C, { name }: Exposed): HttpError {
+  c.header("allow", "POST");
+  return new HttpError(405, `viv ${name} changes something here; send it as POST, with the token.`);
 }
 
 export function pathOf(name: string): string {

@@ -26,6 +26,8 @@ const serveCommand: Command = {
           return null;
         case "reloaded":
           return color.dim(plain(`${event.file} was read anew`));
+        case "written":
+          return color.dim(plain(`${event.file} is written now`));
         case "stopping":
           return color.dim("stopping");
         default:

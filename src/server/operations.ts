@@ -1,6 +1,6 @@
 import { resolve } from "node:path";
 import * as z from "zod/mini";
-import { VivError } from "../base/errors.ts";
+import { messageOf, VivError } from "../base/errors.ts";
 import { events, flag, text } from "../operation/fields.ts";
 import {
   type Context,
@@ -11,7 +11,13 @@ import {
 } from "../operation/operation.ts";
 import { DEFAULT_PORT, type ServerSettings, serverSection } from "./config.ts";
 import { secretsIn } from "./secrets.ts";
-import { readServer, removeServer, type ServerRecord, writeServer } from "./server-file.ts";
+import {
+  readServer,
+  removeServer,
+  type ServerRecord,
+  untilDone,
+  writeServer,
+} from "./server-file.ts";
 import { serverPort } from "./server-host.ts";
 
 /** What `viv serve` reports, one JSON object per line. */
@@ -19,6 +25,8 @@ export type ServeEvent =
   | { kind: "up"; pid: number; address: string; run: string }
   | { kind: "trouble"; message: string }
   | { kind: "reloaded"; file: string }
+  /** It could be written after all. */
+  | { kind: "written"; file: string }
   | { kind: "stopping" }
   | { kind: "finished" };
 
@@ -61,18 +69,28 @@ export const serve = defineStream({
           keepNewSpaceSmall();
           const server = await startServer({ host, run, settings, warn, onReloaded });
           let before: ServerRecord | null = null;
-          try {
-            noted(warn, () => {
+          // Other commands do not find the server until then; it serves all the same.
+          const endWriting = untilDone(
+            () => {
               before = writeServer(path, host.machine, server.address);
               if (before !== null) {
                 warn(`another server answers for this run at ${before.address}, pid ${before.pid}`);
               }
-            });
+            },
+            (error) => warn(notWritten(error)),
+            () => emit({ kind: "written", file: SERVER_FILE }),
+          );
+          try {
             emit({ kind: "up", pid: process.pid, address: server.address, run: path });
             await stopped;
             emit({ kind: "stopping" });
           } finally {
-            noted(warn, () => removeServer(path, host.machine, before));
+            endWriting();
+            try {
+              removeServer(path, host.machine, before);
+            } catch (error) {
+              warn(notWritten(error));
+            }
             await server.stop();
           }
           emit({ kind: "finished" });
@@ -83,13 +101,10 @@ export const serve = defineStream({
     }),
 });
 
-/** Other commands then do not find the server; it serves all the same. */
-function noted(warn: (sentence: string) => void, act: () => void): void {
-  try {
-    act();
-  } catch (error) {
-    warn(`.viv/server.json could not be written: ${(error as Error).message}`);
-  }
+const SERVER_FILE = ".viv/server.json";
+
+function notWritten(error: unknown): string {
+  return `${SERVER_FILE} could not be written: ${messageOf(error)}`;
 }
 
 function settingsOf(config: Context["here"]["config"]): ServerSettings {

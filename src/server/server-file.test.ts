@@ -1,8 +1,8 @@
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
 import { newFolder } from "../../test/support/folders.ts";
-import { readServer, removeServer, writeServer } from "./server-file.ts";
+import { readServer, removeServer, TRY_AGAIN_MS, untilDone, writeServer } from "./server-file.ts";
 
 /** Servers of one run: each is a process that is there until it is taken from `alive`. */
 function servers() {
@@ -51,4 +51,34 @@ it("leaves the place to a later server, and does not bring back one that is gone
   third.stop();
   expect(found()).toBeNull();
   second.stop();
+});
+
+it("is written again until it could be, and says so: the disk was full", () => {
+  vi.useFakeTimers();
+  onTestFinished(() => void vi.useRealTimers());
+  const said: string[] = [];
+  let isFull = true;
+  const act = () => {
+    said.push("tries");
+    if (isFull) throw new Error("ENOSPC");
+  };
+  const begin = () =>
+    untilDone(
+      act,
+      (error) => said.push((error as Error).message),
+      () => said.push("is written"),
+    );
+  begin();
+  vi.advanceTimersByTime(TRY_AGAIN_MS);
+  expect(said.splice(0)).toEqual(["tries", "ENOSPC", "tries"]);
+  isFull = false;
+  vi.advanceTimersByTime(10 * TRY_AGAIN_MS);
+  expect(said.splice(0)).toEqual(["tries", "is written"]);
+  begin();
+  expect(said.splice(0)).toEqual(["tries"]);
+  isFull = true;
+  const stop = begin();
+  stop();
+  vi.advanceTimersByTime(10 * TRY_AGAIN_MS);
+  expect(said).toEqual(["tries", "ENOSPC"]);
 });

@@ -42,3 +42,30 @@ export function removeServer(run: string, machine: Here, before: ServerRecord | 
 function write(run: string, record: ServerRecord): void {
   replaceFileUnsynced(fileIn(run), `${JSON.stringify(record)}\n`);
 }
+
+/** A full disk has space again some day. */
+export const TRY_AGAIN_MS = 15_000;
+
+/**
+ * Acts, and while it fails again every 15 s: `onFailed` is called with the first failure, `onDone` when it
+ * has worked after all. Returns what ends that.
+ */
+export function untilDone(
+  act: () => void,
+  onFailed: (error: unknown) => void,
+  onDone: () => void,
+): () => void {
+  let timer: NodeJS.Timeout | undefined;
+  const attempt = (failed: boolean) => {
+    try {
+      act();
+    } catch (error) {
+      if (!failed) onFailed(error);
+      timer = setTimeout(attempt, TRY_AGAIN_MS, true).unref();
+      return;
+    }
+    if (failed) onDone();
+  };
+  attempt(false);
+  return () => clearTimeout(timer);
+}

@@ -44,3 +44,10 @@ export function holdIn(note: string, route: string): string | null {
   const parts = remarkIn(note)?.split(BETWEEN) ?? [];
   return parts.find((part) => part.startsWith(headOf(route))) ?? null;
 }
+
+/** The routes that a worker holds back, and why, by its note; null: none. */
+export function holdsIn(note: string): string | null {
+  const parts = remarkIn(note)?.split(BETWEEN) ?? [];
+  const holds = parts.filter((part) => !part.startsWith(BAD_EDIT));
+  return holds.length === 0 ? null : holds.join(BETWEEN);
+}

@@ -123,6 +123,8 @@ describe("the operations", () => {
     const served = await serveRun();
     for (const path of [
       "enqueue?type=t",
+      "enqueue",
+      "cancel?unknown=1",
       "doctor?fix=true",
       "status?summary=x",
       "gate?max=1",

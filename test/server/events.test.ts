@@ -98,15 +98,20 @@ describe("/events", () => {
   it("asks to read anew when lines are lost: of another run, or with an id that is none", async () => {
     const served = await serveRun();
     await served.post("/api/enqueue", { type: "t", id: "a" });
+    let n = 0;
     for (const id of [
       "nonsense",
       "run/2026-01-01=99",
       "crew/2026-01-01=9",
+      "run/9999-99-99",
+      "run/2999-01-01,crew",
       "run/../x=1",
       "x".repeat(500),
     ]) {
       const events = await Events.open(served, "/events", id);
       await events.next(({ event }) => event === "reset");
+      await served.post("/api/enqueue", { type: "t", id: `b${n}` });
+      await events.next(isLine("enqueued", `b${n++}`));
       events.close();
     }
   });

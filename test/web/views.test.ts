@@ -102,10 +102,14 @@ describe.skipIf(!hasBrowser)("each view", () => {
     ada.paused = null;
     bob.paused = { by: "pia", at: new Date().toISOString(), note: "too dear" };
     bob.doing = null;
+    bob.held = "worker bob is paused by pia";
     delete cyd.paused;
     server.operations.fleet = () => answer;
     const { page, context } = await openPage(browser, `${server.url}/#/fleet`);
     await page.getByText("Paused by pia: too dear").waitFor();
+    const eva = page.getByRole("row", { name: "eva" });
+    await eva.getByText("Held", { exact: true }).waitFor();
+    await eva.getByText("account gemini is closed until 08:15").waitFor();
     await page.getByRole("button", { name: "Pause ada", exact: true }).click();
     await page.locator(".toast", { hasText: "viv pause --worker ada" }).waitFor();
     await page.getByRole("button", { name: "Resume bob", exact: true }).click();

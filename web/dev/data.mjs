@@ -12,7 +12,7 @@ function worker(name, engine, doing, more = {}) {
   const base = { process: "alive", alive: true, types: null, account: null, note: "", quiet: 2 };
   return {
     ...{ name, engine, ...base, heartbeat_age: 2, recent: ends("dddddddudddd"), done: 61 },
-    ...{ usd_today: 15.92, doing: null, paused: null },
+    ...{ usd_today: 15.92, doing: null, paused: null, held: null },
     ...(doing && {
       doing: { task, title, attempt: 2, since: ago(since), step, thought, more: 0 },
     }),
@@ -69,7 +69,7 @@ const fleet = () => ({
       { done: 19, usd_today: 0, quiet: 371, heartbeat_age: 371 },
     ),
     worker("eva", "gemini · pro", null, {
-      ...{ note: "held: account gemini opens at 08:15", done: 28, usd_today: 2.93 },
+      ...{ held: "account gemini is closed until 08:15", done: 28, usd_today: 2.93 },
       recent: ends("dddudddddddu"),
     }),
     worker("dov", "codex · gpt-5", null, {

@@ -5,7 +5,7 @@ import { type Context, definePort } from "../../operation/operation.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { pause } from "../../queue/schemas.ts";
 import type { WorkerView } from "../../queue/store.ts";
-import { withoutTasks } from "../../work/remark.ts";
+import { holdsIn, withoutTasks } from "../../work/remark.ts";
 import type { Entry } from "./entry.ts";
 import { runIndexPort } from "./index-port.ts";
 import type { RunIndex } from "./run-index.ts";
@@ -54,6 +54,11 @@ const worker = z.object({
   heartbeat_age: z.nullable(z.number()),
   /** It claims nothing; see: pause --worker. */
   paused: z.nullable(pause),
+  /**
+   * Why it claims nothing, or not all that it takes: an account, a budget, the gate, a paused run (of a part
+   * of viv up), a route. Null: nothing is held back.
+   */
+  held: text,
   quiet: z.nullable(z.number()),
   usd_today: z.number(),
   note: z.string(),
@@ -82,15 +87,33 @@ export const fleet = defineRunOperation({
     );
     await index.readNow(held.filter(({ column }) => column !== null));
     const plain = (value: object | null) => value as Record<string, unknown> | null;
+    const parts = await port.parts(context);
+    const holds = holdsOf(parts);
     return {
-      workers: views.map((view) => workerOf(view, index, day, context.here.config)),
+      workers: views.map((view) => ({
+        ...workerOf(view, index, day, context.here.config),
+        held: view.alive ? (holds.get(view.name) ?? holdsIn(view.note)) : null,
+      })),
       crew: plain(await port.crew(context)),
       gate: plain(await port.gate(context)),
-      parts: plain(await port.parts(context)),
+      parts: plain(parts),
       schedules: plain(await port.schedules(context)),
     };
   },
 });
+
+const ofParts = z.object({
+  parts: z.array(
+    z.object({ name: z.string(), kind: z.string(), state: z.string(), note: z.string() }),
+  ),
+});
+
+/** What the workers of viv up hold back, as they have told it there. */
+function holdsOf(parts: object | null): Map<string, string> {
+  const found = ofParts.safeParse(parts).data?.parts ?? [];
+  const paused = found.filter(({ kind, state }) => kind === "worker" && state === "paused");
+  return new Map(paused.map(({ name, note }) => [name, note]));
+}
 
 function workerOf(view: WorkerView, index: RunIndex, day: string, config: Config | undefined) {
   const { name, process, alive, types, claims, heartbeatAge, quiet, paused } = view;

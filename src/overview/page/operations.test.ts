@@ -8,11 +8,11 @@ import type { Call, Context, Port } from "../../operation/operation.ts";
 import { storePort } from "../../queue/operation.ts";
 import type { Claim, Store } from "../../queue/store.ts";
 import { cards } from "./cards.ts";
-import { fleet } from "./fleet.ts";
+import { fleet, fleetFactsPort } from "./fleet.ts";
 import { graph, neighbours } from "./neighbours.ts";
 import { timeline } from "./timeline.ts";
 
-async function world() {
+async function world({ parts = null }: { parts?: object | null } = {}) {
   const folder = newFolder();
   const store = await openRun(join(folder, "run"), { create: true, durability: "fast" });
   onTestFinished(() => store.close());
@@ -24,8 +24,12 @@ async function world() {
     here: { cwd: folder, env },
     signal: new AbortController().signal,
     urgent: new AbortController().signal,
-    use: async <T>(port: Port<T>) =>
-      port.name === storePort.name ? (store as T) : provide(port, store),
+    use: async <T>(port: Port<T>) => {
+      if (port.name === storePort.name) return store as T;
+      const provided = await provide(port, store);
+      const isFacts = parts !== null && port.name === fleetFactsPort.name;
+      return isFacts ? { ...provided, parts: async () => parts } : provided;
+    },
   } as unknown as Context;
   const ask = async <I extends z.ZodMiniObject, O extends z.ZodMiniType>(
     op: Call<I, O>,
@@ -172,6 +176,30 @@ it("says what each worker does, and what is absent", async () => {
   expect(bob).toMatchObject({ doing: null, recent: ["failed"] });
   expect([crew, parts, schedules]).toEqual([null, null, null]);
   expect(gate).toMatchObject({ machine: { holders: [] } });
+});
+
+it("says what a worker holds back: as it has told viv up, else by its note", async () => {
+  const closed = "account main is closed until 08:15";
+  const part = { kind: "worker", state: "paused", note: closed };
+  const { store, ask } = await world({
+    parts: {
+      parts: [
+        { ...part, name: "ada" },
+        { ...part, name: "bob", state: "idle", note: "the disk was full" },
+        { ...part, name: "cyd", kind: "agents" },
+      ],
+    },
+  });
+  const held = async () =>
+    Object.fromEntries((await ask(fleet)).workers.map((one) => [one.name, one.held]));
+  for (const name of ["ada", "bob", "cyd"]) await store.heartbeat(name, { note: "" });
+  expect(await held()).toEqual({ ada: closed, bob: null, cyd: null });
+  const bad = "the last good viv.toml counts: viv.toml:3: there is no key x";
+  await store.heartbeat("bob", { note: bad });
+  expect((await held()).bob).toBeNull();
+  const hold = "[handlers.fix] is held back: there is no file fix.sh";
+  await store.heartbeat("bob", { note: `${bad}; also ${hold} · at hand: b` });
+  expect((await held()).bob).toBe(hold);
 });
 
 it("an idle worker's note has no tasks any more, before its next heartbeat says so", async () => {

@@ -4,6 +4,7 @@ import {
   fstatSync,
   mkdirSync,
   openSync,
+  readSync,
   renameSync,
   statSync,
   writeSync,
@@ -13,8 +14,9 @@ import { unlessTaken } from "../../base/errno.ts";
 
 /**
  * A log that is appended to; past its limit it becomes `<path>.1`, in place of the one before, and a new
- * one is begun. Mode 0600; a link is not followed; nothing is fsynced. Writing never throws: a log is
- * no reason to stop working.
+ * one is begun. Behind a line that was cut off (a full disk, a power failure) it goes on with a new one.
+ * Mode 0600; a link is not followed; nothing is fsynced. Writing never throws: a log is no reason to
+ * stop working.
  */
 export class RotatingLog {
   readonly #path: string;
@@ -30,12 +32,19 @@ export class RotatingLog {
   write(chunk: Buffer): void {
     try {
       if (this.#fd !== undefined && this.#size > this.#limit) this.close();
-      this.#fd ??= this.#open();
-      for (let done = 0; done < chunk.length; ) done += writeSync(this.#fd, chunk, done);
-      this.#size += chunk.length;
+      if (this.#fd === undefined) {
+        this.#fd = this.#open();
+        if (this.#size > 0 && !endsLine(this.#fd, this.#size)) this.#append(this.#fd, NEWLINE);
+      }
+      this.#append(this.#fd, chunk);
     } catch {
       this.close(); // a full disk: the next line tries again
     }
+  }
+
+  #append(fd: number, chunk: Buffer): void {
+    for (let done = 0; done < chunk.length; ) done += writeSync(fd, chunk, done);
+    this.#size += chunk.length;
   }
 
   close(): void {
@@ -53,10 +62,17 @@ export class RotatingLog {
     unlessTaken(() => mkdirSync(dirname(this.#path), { mode: 0o700 }));
     const size = statSync(this.#path, { throwIfNoEntry: false })?.size ?? 0;
     if (size > this.#limit) renameSync(this.#path, `${this.#path}.1`);
-    const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
-    const flags = O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
+    const { O_RDWR, O_CREAT, O_APPEND, O_NOFOLLOW, O_NONBLOCK } = constants;
+    const flags = O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK;
     const fd = openSync(this.#path, flags, 0o600);
     this.#size = fstatSync(fd).size;
     return fd;
   }
+}
+
+const NEWLINE = Buffer.from("\n");
+
+function endsLine(fd: number, size: number): boolean {
+  const last = Buffer.alloc(1);
+  return readSync(fd, last, 0, 1, size - 1) === 1 && last.equals(NEWLINE);
 }

@@ -63,13 +63,13 @@ interface Look {
 }
 
 /** One word for its state; a person is needed only where it is amber. */
-export function workerLook({ alive, doing, quiet, process, note, paused }: FleetWorker): Look {
+export function workerLook({ alive, doing, quiet, process, held, paused }: FleetWorker): Look {
   if (!alive) return { tone: doing === null ? "none" : "failed", word: "Gone" };
   const isSilent = (quiet ?? 0) > SILENT_S && doing !== null;
   if (isSilent) return { tone: "review", word: `Silent ${duration((quiet ?? 0) * 1000, true)}` };
   if (doing !== null) return { tone: "working", word: "Working" };
   if (paused) return { tone: "waiting", word: "Paused" };
-  if (/^(held|closed|waits|paused)\b/i.test(note)) return { tone: "waiting", word: "Held" };
+  if (held !== null) return { tone: "waiting", word: "Held" };
   return { tone: "ready", word: process === "none" ? "Seen" : "Idle" };
 }
 
@@ -137,8 +137,8 @@ function WorkerRow({ worker, onChange }: { worker: FleetWorker; onChange: () => 
 }
 
 /** Of a worker that does nothing: why. */
-function idleNote({ note, paused, alive }: FleetWorker): string {
-  if (!paused) return note || (alive ? "Waits for a task" : "Its process is gone");
+function idleNote({ note, held, paused, alive }: FleetWorker): string {
+  if (!paused) return held || note || (alive ? "Waits for a task" : "Its process is gone");
   return `Paused by ${paused.by}${paused.note ? `: ${paused.note}` : ""}`;
 }
 

@@ -1,26 +1,32 @@
 import { useEffect, useState } from "preact/hooks";
+import { type FirstText, firstText } from "../../live/first-text.ts";
 import { bytes, counted } from "../../parts/format.ts";
 import { AnsiLine, Lines } from "../../parts/lines.tsx";
 import { Markdown } from "../../parts/markdown-view.tsx";
 import { splitLines } from "../../parts/split-lines.ts";
 
-/** More is not rendered, but can be downloaded. */
+/** More is not fetched, but can be downloaded. */
+const MOST_READ = 2_000_000;
+/** More is not rendered, but shown as text. */
 const MOST_RENDERED = 200_000;
 
 /** What the task wrote: `artifacts/<id>.md`, rendered safely, or as it is. */
 export function Artifact({ id, at }: { id: string; at: string }) {
   const name = `${id}.md`;
-  const [text, setText] = useState<string | null>(null);
+  const [found, setFound] = useState<FirstText | null>(null);
   const [isRaw, setRaw] = useState(false);
   useEffect(() => {
     const abort = new AbortController();
     fetch(`/api/artifacts/${encodeURIComponent(name)}`, { signal: abort.signal })
-      .then(async (response) => setText(response.ok ? await response.text() : null))
+      .then(async (response) => setFound(response.ok ? await firstText(response, MOST_READ) : null))
       .catch(() => {}); // none, or the connection is lost, which the banner says
     return () => abort.abort();
   }, [name, at]);
-  if (text === null || text.trim() === "") return null;
+  if (found === null || found.text.trim() === "") return null;
+  const { text, rest } = found;
   const lines = isRaw ? splitLines(text) : [];
+  const shown = isRaw ? text : text.slice(0, MOST_RENDERED);
+  const left = rest + new TextEncoder().encode(text.slice(shown.length)).length;
   return (
     <section>
       <h2>
@@ -41,12 +47,10 @@ export function Artifact({ id, at }: { id: string; at: string }) {
         />
       ) : (
         <div class="artifact">
-          <Markdown text={text.slice(0, MOST_RENDERED)} />
-          {text.length > MOST_RENDERED && (
-            <p class="t3">{bytes(text.length - MOST_RENDERED)} more; download it to read on.</p>
-          )}
+          <Markdown text={shown} />
         </div>
       )}
+      {left > 0 && <p class="t3">{bytes(left)} more; download it to read on.</p>}
     </section>
   );
 }
