@@ -102,16 +102,18 @@ export async function changedFiles({
  * As `git diff` shows it, in the repository's own words: no program of the repository is run. Files
  * that are no UTF-8 are in it as binary ones: a text would not give the same bytes to `git apply`.
  */
-export async function diffText({ repository, from, to }: Changes): Promise<string> {
+export async function diffText({ repository, from, to }: Changes, file?: string): Promise<string> {
   const plain = ["--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/"];
-  const exact = ["-r", "-p", "-M", "--binary", ...plain, "--dst-prefix=b/", from, to];
-  const diff = await gitBytes(["diff-tree", ...exact], { cwd: repository });
+  const only = file === undefined ? [] : ["--", file];
+  const exact = ["-r", "-p", "-M", "--binary", ...plain, "--dst-prefix=b/", from, to, ...only];
+  const literal = ["--literal-pathspecs"]; // a file may be called *
+  const diff = await gitBytes([...literal, "diff-tree", ...exact], { cwd: repository });
   if (isUtf8(diff)) return diff.toString("utf8");
   const folder = mkdtempSync(join(tmpdir(), "viv-diff-"));
   try {
-    const file = join(folder, "attributes");
-    writeFileSync(file, "* -diff\n");
-    const all = ["-c", `core.attributesFile=${file}`, "diff-tree", ...exact];
+    const path = join(folder, "attributes");
+    writeFileSync(path, "* -diff\n");
+    const all = [...literal, "-c", `core.attributesFile=${path}`, "diff-tree", ...exact];
     const binary = sectionsOf(await gitBytes(all, { cwd: repository }));
     const texts = sectionsOf(diff).map((one, i) => (isUtf8(one) ? one : (binary[i] ?? one)));
     return Buffer.concat(texts).toString("utf8");

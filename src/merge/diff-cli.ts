@@ -12,6 +12,7 @@ const diffCommand: Command = {
   examples: [
     ["viv diff t.4", "what it changed, uncommitted changes included"],
     ["viv diff t.4 --stat", "only the files and how many lines"],
+    ["viv diff t.4 --file src/a.ts", "one file of it"],
     ["viv diff t.4 | git apply", "the same changes here"],
   ],
   human: (output: Output, term) => {
@@ -32,7 +33,7 @@ function headOf({ id, branch, base, seen, uncommitted, files }: Output, { color 
 
 function diffOf({ diff: text }: Output, term: Term): string[] {
   if (!text) return [];
-  const lines = text.replace(/\n$/, "").split("\n");
+  const lines = text.split("\n"); // also the empty line that ends a binary patch
   if (!term.isTerminal) return lines;
   let isBinary = false;
   return lines.flatMap((line) => {

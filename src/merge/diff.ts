@@ -14,6 +14,7 @@ export const diff = defineRunOperation({
     id: z.string().check(z.describe("id of the task")),
     stat: flag("only the files and how many lines"),
     name_only: flag("only the names of the files"),
+    file: z.optional(z.string().check(z.describe("only this file, by its path in the repository"))),
   }),
   output: z.object({
     id: z.string(),
@@ -39,7 +40,7 @@ export const diff = defineRunOperation({
     /** Null in another form. */
     diff: z.nullable(z.string()),
   }),
-  async run({ store }, { id, stat, name_only }) {
+  async run({ store }, { id, stat, name_only, file }) {
     if (stat && name_only) throw new VivError("INVALID", "choose one of --stat and --name-only.");
     const view = await mustShow(store, id);
     const changes = await changesOf(store, id);
@@ -47,7 +48,12 @@ export const diff = defineRunOperation({
       const message = `${id} has no branch: its route has no workspace = "worktree", it has not begun, or its workspace was removed with nothing in it that was not merged; see: viv show ${idWord(id)}`;
       throw new VivError("WRONG_STATE", message, { id, state: view.state });
     }
-    const files = await changedFiles(changes);
+    const all = await changedFiles(changes);
+    const files = file === undefined ? all : all.filter(({ path }) => path === file);
+    if (file !== undefined && files.length === 0) {
+      const message = `${id} does not change ${JSON.stringify(file)}; see: viv diff ${idWord(id)} --name-only`;
+      throw new VivError("INVALID", message, { id, file });
+    }
     const { branch, base, head, seen, uncommitted } = changes;
     const { insertions, deletions } = sumOf(files);
     const form: "stat" | "names" | "diff" = stat ? "stat" : name_only ? "names" : "diff";
@@ -55,7 +61,7 @@ export const diff = defineRunOperation({
       ...{ id: view.id, type: view.type, state: view.state },
       ...{ branch, base, head, seen, uncommitted, files, insertions, deletions },
       form,
-      diff: form === "diff" ? await diffText(changes) : null,
+      diff: form === "diff" ? await diffText(changes, file) : null,
     };
   },
 });

@@ -159,8 +159,9 @@ describe("from done to landed", () => {
     write(join(path, "utf.txt"), "café\n");
     write(join(path, "a\tb"), "tab\n");
     write(join(path, "c\nd"), "line\n");
+    write(join(path, "*"), "star\n");
     userGit(path, "mv", "file.txt", "other.txt");
-    const names = '"a\\tb"\n"c\\nd"\nfile.txt\nlatin.txt\nnul.bin\nother.txt\nutf.txt\n';
+    const names = '*\n"a\\tb"\n"c\\nd"\nfile.txt\nlatin.txt\nnul.bin\nother.txt\nutf.txt\n';
     expect(await viv("diff", "t.1", "--name-only")).toBe(names);
     const patch = join(folder, "t.patch");
     write(patch, await viv("diff", "t.1"));
@@ -168,10 +169,23 @@ describe("from done to landed", () => {
     const clone = join(folder, "clone");
     userGit(folder, "clone", "--quiet", "--branch", "main", app, clone);
     userGit(clone, "apply", patch);
-    for (const name of ["latin.txt", "nul.bin", "utf.txt", "a\tb", "c\nd", "other.txt"]) {
+    const added = ["*", "latin.txt", "nul.bin", "utf.txt", "a\tb", "c\nd", "other.txt"];
+    for (const name of added) {
       expect(readFileSync(join(clone, name)), name).toEqual(readFileSync(join(path, name)));
     }
     expect(existsSync(join(clone, "file.txt"))).toBe(false);
+    userGit(clone, "reset", "--quiet", "--hard");
+    userGit(clone, "clean", "--quiet", "--force");
+    for (const [at, name] of added.entries()) {
+      write(patch, await viv("diff", "t.1", "--file", name));
+      userGit(clone, "apply", patch);
+      expect(readFileSync(join(clone, name)), name).toEqual(readFileSync(join(path, name)));
+      const others = userGit(clone, "status", "--porcelain").split("\n");
+      expect(others, name).toHaveLength(at + 1);
+    }
+    expect((await cli(["diff", "t.1", "--file", "ABSENT"], around())).stderr).toContain(
+      't.1 does not change "ABSENT"; see: viv diff t.1 --name-only',
+    );
     const seen = await ok(["diff", "t.1"], { ...around(), columns: 60 });
     expect(seen).toContain("(binary, or not UTF-8)");
     expect(seen).not.toContain("literal ");

@@ -93,7 +93,7 @@ export async function startDevServer({
     neighbours: () => neighbours(run),
     ...dataOperations,
     runs: () => ({ runs: RUNS }),
-    diff: ({ id, stat }) => diff(find(id) ?? {}, stat !== undefined),
+    diff: ({ id, stat, file }) => diff(find(id) ?? {}, stat !== undefined, file),
   };
 
   function cards(windows, filter) {

@@ -211,8 +211,9 @@ const FILES = [
   ["CHANGELOG.md", 2, 0],
 ];
 
-export function diff(card, stat) {
-  const text = FILES.map(([path, plus, minus]) => patch(path, plus, minus)).join("");
+export function diff(card, stat, file) {
+  const files = FILES.filter(([path]) => file === undefined || path === file);
+  const text = files.map(([path, plus, minus]) => patch(path, plus, minus)).join("");
   return {
     ...{
       id: card.id,
@@ -223,7 +224,7 @@ export function diff(card, stat) {
       head: "9c1f22ab",
     },
     ...{ seen: "branch", uncommitted: false, insertions: 84, deletions: 31 },
-    files: FILES.map(([path, insertions, deletions]) => ({ path, insertions, deletions })),
+    files: files.map(([path, insertions, deletions]) => ({ path, insertions, deletions })),
     ...(stat ? { form: "stat", diff: null } : { form: "diff", diff: text }),
   };
 }

@@ -2,49 +2,43 @@ import { useMemo, useState } from "preact/hooks";
 import type { output } from "zod/mini";
 import type { diff as diffOperation } from "../../../../src/merge/diff.ts";
 import { apiPath } from "../../live/api.ts";
-import { useResource } from "../../live/resource.ts";
+import { type ResourceOptions, useResource } from "../../live/resource.ts";
 import { Command } from "../../parts/command.tsx";
 import { count, counted, shellWord } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Lines } from "../../parts/lines.tsx";
 import { plain } from "../../parts/plain.ts";
-import { type DiffFile, type DiffLine, parseDiff } from "./parse-diff.ts";
+import { type DiffLine, parseDiff } from "./parse-diff.ts";
 
 type Diff = output<typeof diffOperation.output>;
 
-/** A small change is open from the start; of a large one, a file that is opened. */
-const OPEN_LINES = 120;
+/** All files of a small change can be opened at once. */
+const OPEN_LINES = 2_400;
+const OPEN_FILES = 20;
 const MOST_FILES = 300;
+/** Of a file with more, nobody reads the lines here. */
+const MOST_LINES = 20_000;
+/** Where a task's changes may have become others. */
+const REFRESH = (id: string): ResourceOptions => ({
+  refreshOn: ["ended", "landed"],
+  match: (event) => event.kind === "ledger" && event.data.task === id,
+});
 
 /** What a task changed: its files, and of each the lines. */
 export function Changes({ id }: { id: string }) {
-  const stat = useResource<Diff>(apiPath("diff", { id, stat: true }), {
-    refreshOn: ["ended", "landed"],
-    match: (event) => event.kind === "ledger" && event.data.task === id,
-  });
+  const stat = useResource<Diff>(apiPath("diff", { id, stat: true }), REFRESH(id));
   const files = stat.data?.files ?? [];
   const size = (stat.data?.insertions ?? 0) + (stat.data?.deletions ?? 0);
   const [opened, setOpened] = useState<ReadonlySet<string>>(new Set());
-  const [wasOpened, setWasOpened] = useState(false);
   const isOpen = (path: string) => opened.has(path);
-  const whole = useResource<Diff>(wasOpened && files.length > 0 ? apiPath("diff", { id }) : null, {
-    refreshOn: ["ended", "landed"],
-    match: (event) => event.kind === "ledger" && event.data.task === id,
-  });
-  const parsed = useMemo(() => {
-    const text = whole.data?.diff;
-    return new Map((text ? parseDiff(text) : []).map((file) => [file.path, file]));
-  }, [whole.data?.diff]);
   if (stat.data === null || files.length === 0) return null;
   const toggle = (path: string) => {
-    setWasOpened(true);
     const next = new Set(opened);
     if (!next.delete(path)) next.add(path);
     setOpened(next);
   };
   const isAllOpen = files.every(({ path }) => opened.has(path));
   const toggleAll = () => {
-    setWasOpened(true);
     setOpened(isAllOpen ? new Set() : new Set(files.map(({ path }) => path)));
   };
   const { insertions, deletions, branch, uncommitted } = stat.data;
@@ -58,7 +52,7 @@ export function Changes({ id }: { id: string }) {
           {uncommitted && ", some not committed"}
         </span>
         <span class="grow" />
-        {size <= OPEN_LINES * 20 && (
+        {size <= OPEN_LINES && files.length <= OPEN_FILES && (
           <button type="button" class="flat sm" onClick={toggleAll}>
             {isAllOpen ? "Close all" : "Open all"}
           </button>
@@ -85,13 +79,7 @@ export function Changes({ id }: { id: string }) {
                 </>
               )}
             </button>
-            {isOpen(file.path) && (
-              <FileLines
-                path={file.path}
-                file={parsed.get(file.path)}
-                isReady={whole.data !== null}
-              />
-            )}
+            {isOpen(file.path) && <FileLines id={id} file={file} />}
           </li>
         ))}
       </ul>
@@ -125,22 +113,30 @@ function Blocks({ plus, minus }: { plus: number; minus: number }) {
   );
 }
 
-function FileLines({
-  path,
-  file,
-  isReady,
-}: {
-  path: string;
-  file: DiffFile | undefined;
-  isReady: boolean;
-}) {
-  if (!isReady) return <p class="t3 pad">Reading…</p>;
-  if (file === undefined || file.lines.length === 0) return <p class="t3 pad">No lines to show.</p>;
+function FileLines({ id, file }: { id: string; file: Diff["files"][number] }) {
+  const { path, insertions, deletions } = file;
+  const isShown = insertions !== null && insertions + (deletions ?? 0) <= MOST_LINES;
+  const { data, error } = useResource<Diff>(
+    isShown ? apiPath("diff", { id, file: path }) : null,
+    REFRESH(id),
+  );
+  const text = data?.diff ?? "";
+  const lines = useMemo(() => parseDiff(text).flatMap((one) => one.lines), [text]);
+  if (!isShown) {
+    const command = `viv diff ${shellWord(id)} --file ${shellWord(path)}`;
+    return (
+      <p class="t3 pad">
+        Not shown here: <Command text={command} />
+      </p>
+    );
+  }
+  if (data === null && error === null) return <p class="t3 pad">Reading…</p>;
+  if (lines.length === 0) return <p class="t3 pad">No lines to show.</p>;
   return (
     <Lines
       className="diff"
-      total={file.lines.length}
-      line={(at) => <Line line={file.lines[at] as DiffLine} />}
+      total={lines.length}
+      line={(at) => <Line line={lines[at] as DiffLine} />}
       most={440}
       label={`Changes of ${path}`}
     />
