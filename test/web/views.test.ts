@@ -95,6 +95,61 @@ describe.skipIf(!hasBrowser)("each view", () => {
     await context.close();
   });
 
+  test("j and k move over the lines of the wire, Enter opens the task; ? lists them", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/wire`);
+    const lines = page.locator(".wire li");
+    await lines.first().waitFor();
+    const focused = page.locator(".wire li:focus");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    const second = (await lines.nth(1).textContent()) ?? "";
+    expect(await focused.textContent()).toBe(second);
+    await page.keyboard.press("k");
+    expect(await focused.textContent()).toBe(await lines.first().textContent());
+    // What comes meanwhile does not take the line away.
+    server.tell("ledger", { at: new Date().toISOString(), event: "claimed", task: "fix.999" });
+    await page.locator(".wire li a", { hasText: "fix.999" }).waitFor();
+    await page.keyboard.press("j");
+    expect(await focused.textContent()).toBe(second);
+    await page.keyboard.press("?");
+    await page.locator(".keys div", { hasText: "Next line" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    const drawer = page.getByRole("complementary");
+    const task = await focused.locator("a").textContent();
+    await drawer
+      .getByText(task ?? "?")
+      .first()
+      .waitFor();
+    const entries = await page.evaluate(() => history.length);
+    await page.keyboard.press("j");
+    const next = await focused.locator("a").textContent();
+    expect(next).not.toBe(task);
+    await drawer
+      .getByText(next ?? "?")
+      .first()
+      .waitFor();
+    expect(await page.evaluate(() => history.length)).toBe(entries);
+    await context.close();
+  });
+
+  for (const [view, row, opened] of [
+    ["fleet", ".fl tbody tr", ".drawer"],
+    ["warden", ".receipts tbody tr", ".proof-of"],
+    ["timeline?view=list", ".list-of tbody tr", ".drawer"],
+    ["git", ".slip", ".toast"],
+  ] as const) {
+    test(`j and Enter open the first row of ${view}`, async () => {
+      const { page, context } = await openPage(browser, `${server.url}/#/${view}`);
+      await page.locator(row).first().waitFor();
+      await page.keyboard.press("j");
+      await page.locator(`${row}:focus`).waitFor();
+      await page.keyboard.press("Enter");
+      await page.locator(opened).waitFor();
+      await context.close();
+    });
+  }
+
   test("a worker's row pauses and resumes it, where the server can", async () => {
     const { fleet } = server.operations;
     const answer = fleet();

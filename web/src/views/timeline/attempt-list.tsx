@@ -4,6 +4,7 @@ import { clockSeconds, count, took } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
 import { taskHref } from "../../shell/router.ts";
 import { lookOf } from "../overview/night-drawing.ts";
+import { useRowKeys } from "../row-keys.ts";
 import type { TimeWindow } from "./window.ts";
 
 const MOST_ROWS = 300;
@@ -11,6 +12,7 @@ const TONES: Record<string, Tone> = { ok: "done", again: "none", no: "failed", r
 
 /** The same attempts as a table, the newest first. */
 export function AttemptList({ timeline, shown }: { timeline: TimelineAnswer; shown: TimeWindow }) {
+  useRowKeys(".list-of tbody tr", "attempt");
   const rows = useMemo(() => {
     const all = timeline.lanes.flatMap(({ name, kind, spans }) =>
       spans.flatMap((span) => {

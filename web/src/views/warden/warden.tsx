@@ -10,6 +10,7 @@ import { plain } from "../../parts/plain.ts";
 import { act, once } from "../../shell/act.ts";
 import { ask } from "../../shell/ask.tsx";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
+import { useRowKeys } from "../row-keys.ts";
 import { Dance } from "./dance.tsx";
 import { FileWarrant } from "./file-warrant.tsx";
 import { Findings, Pool, Verdicts, Warrants } from "./pool.tsx";
@@ -41,6 +42,7 @@ export default function WardenView() {
     }, LOOK_MS);
     return () => clearInterval(timer);
   }, []);
+  useRowKeys(".receipts tbody > tr:not(.proof)", "receipt", "[aria-expanded]");
   const [isFiling, setFiling] = useState(false);
   const error = all.find((one) => one.error !== null)?.error;
   const { data } = pool;

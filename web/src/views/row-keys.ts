@@ -1,0 +1,40 @@
+import { useEffect, useRef } from "preact/hooks";
+import { useKeys } from "../shell/keys.tsx";
+import { openTask } from "../shell/router.ts";
+import { siblings } from "./task/siblings.ts";
+
+/**
+ * `j` and `k` move the focus over the rows of a list, Enter opens one: it presses what `opens` finds in
+ * the row. With an open task, moving opens the next.
+ */
+export function useRowKeys(rows: string, word: string, opens = "a"): void {
+  const last = useRef<HTMLElement | undefined>(undefined);
+  const step = (by: number) => {
+    const all = [...document.querySelectorAll<HTMLElement>(rows)];
+    const at = last.current ? all.indexOf(last.current) : -1;
+    const row = all[Math.min(Math.max(0, at + by), all.length - 1)];
+    last.current = row;
+    if (row === undefined) return;
+    row.tabIndex = -1;
+    row.focus({ preventScroll: true });
+    row.scrollIntoView({ block: "nearest" });
+    const link = openTask.value === null ? null : row.querySelector<HTMLAnchorElement>("a");
+    // Going from task to task in the drawer is one step back.
+    if (link) location.replace(link.href);
+  };
+  const isOnRow = () => last.current !== undefined && document.activeElement === last.current;
+  useKeys([
+    { keys: ["j"], label: `Next ${word}`, run: () => step(1) },
+    { keys: ["k"], label: `The ${word} before`, run: () => step(-1) },
+    {
+      ...{ keys: ["Enter"], label: `Open the ${word}`, when: isOnRow },
+      run: () => last.current?.querySelector<HTMLElement>(opens)?.click(),
+    },
+  ]);
+  useEffect(() => {
+    siblings.value = { next: () => step(1), previous: () => step(-1) };
+    return () => {
+      siblings.value = null;
+    };
+  }, []);
+}
