@@ -37,31 +37,34 @@ export function AttemptList({ timeline, shown }: { timeline: TimelineAnswer; sho
           </tr>
         </thead>
         <tbody>
-          {rows.slice(0, MOST_ROWS).map(({ task, from, to, outcome, attempt, name, count: n }) => (
-            <tr key={`${name} ${task} ${from}`}>
-              <td class="t3">{clockSeconds(from)}</td>
-              <td>
-                <bdi>{name}</bdi>
-              </td>
-              <td>
-                {task === "" ? (
-                  <span class="t3">a tick</span>
-                ) : (
-                  <a class="id" href={taskHref(task)}>
-                    <bdi>{task}</bdi>
-                  </a>
-                )}
-                {n > 1 && <span class="t3"> and {count(n - 1)} more</span>}
-              </td>
-              <td class="right t2">{attempt}</td>
-              <td class="right">{to === null ? "" : took(Date.parse(to) - Date.parse(from))}</td>
-              <td>
-                <Chip tone={TONES[lookOf(outcome)] ?? "none"}>
-                  {outcome?.replace("_", " ") ?? "working"}
-                </Chip>
-              </td>
-            </tr>
-          ))}
+          {rows
+            .slice(0, MOST_ROWS)
+            .map(({ task, from, to, outcome, attempt, again, name, count: n }) => (
+              <tr key={`${name} ${task} ${from}`}>
+                <td class="t3">{clockSeconds(from)}</td>
+                <td>
+                  <bdi>{name}</bdi>
+                </td>
+                <td>
+                  {task === "" ? (
+                    <span class="t3">a tick</span>
+                  ) : (
+                    <a class="id" href={taskHref(task)}>
+                      <bdi>{task}</bdi>
+                    </a>
+                  )}
+                  {n > 1 && <span class="t3"> and {count(n - 1)} more</span>}
+                </td>
+                <td class="right t2">{attempt}</td>
+                <td class="right">{to === null ? "" : took(Date.parse(to) - Date.parse(from))}</td>
+                <td>
+                  <Chip tone={TONES[lookOf({ outcome, again })] ?? "none"}>
+                    {outcome?.replace("_", " ") ?? "working"}
+                    {again && ", tried again"}
+                  </Chip>
+                </td>
+              </tr>
+            ))}
         </tbody>
       </table>
       {rows.length > MOST_ROWS && (

@@ -13,8 +13,6 @@ const BARS = 44;
 const TOP = BARS + 22;
 const CREW_GAP = 12;
 
-const WORDS = { ok: "done", again: "tried again", no: "failed", run: "working" };
-
 /** Throughput on top of the lanes: one axis for both. */
 export function LaneChart({ timeline, shown }: { timeline: TimelineAnswer; shown: TimeWindow }) {
   const { ref, width } = useWidth<HTMLDivElement>();
@@ -210,8 +208,8 @@ function Bar({
   if (end < frame.from || begin > frame.to) return null;
   const x = xOf(frame, begin);
   const wide = Math.max(1.5, xOf(frame, end) - x - 0.8);
-  const look = lookOf(outcome);
-  const word = outcome?.replace("_", " ") ?? WORDS.run;
+  const look = lookOf(span);
+  const word = `${outcome?.replace("_", " ") ?? "working"}${span.again ? ", tried again" : ""}`;
   const name = many > 1 ? `${count(many)} attempts` : task || "a tick";
   const title = `${lane.name}, ${name}: ${clock(from)}, ${duration(end - begin)}, ${word}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
   const fits = many === 1 && high > 18 && wide > task.length * 7.2 + 12 && task !== "";

@@ -51,9 +51,10 @@ function marksOf({ lanes, kills, closed }: TimelineAnswer): Mark[] {
     });
   }
   for (const { name, kind, spans } of lanes) {
-    for (const { to, outcome, task } of spans) {
+    for (const span of spans) {
+      const { to, outcome, task } = span;
       const isLost = outcome === "abandoned";
-      if (to === null || (lookOf(outcome) !== "no" && !isLost)) continue;
+      if (to === null || (lookOf(span) !== "no" && !isLost)) continue;
       const word = outcome?.replace("_", " ") ?? "";
       const of = kind === "crew" ? `${name} ${word}` : `${word} with ${name}`;
       const text = isLost ? `went back: ${name} is gone` : of;
