@@ -150,6 +150,31 @@ describe.skipIf(!hasBrowser)("each view", () => {
     });
   }
 
+  test("names of workers that differ only at their end are told apart where they are cut", async () => {
+    const { fleet } = server.operations;
+    const answer = fleet();
+    const names = ["nightly-refactoring-of-billing-1", "nightly-refactoring-of-billing-2"];
+    for (const [at, name] of names.entries()) {
+      answer.workers[at].name = name;
+      answer.gate.machine.holders[at].name = `worker:${name}`;
+    }
+    server.operations.fleet = () => answer;
+    const { page, context } = await openPage(browser, `${server.url}/#/fleet`);
+    for (const name of names) {
+      for (const place of [".fl td", ".slot"]) {
+        const shown = page.locator(`${place} [title="${name}"] > :last-child`);
+        await shown.waitFor();
+        const box = await shown.evaluate((end) => {
+          const { right } = end.getBoundingClientRect();
+          return { right, edge: end.closest("td, .slot")?.getBoundingClientRect().right ?? 0 };
+        });
+        expect(box.right, `${name} in ${place}`).toBeLessThanOrEqual(box.edge);
+      }
+    }
+    server.operations.fleet = fleet;
+    await context.close();
+  });
+
   test("a worker's row pauses and resumes it, where the server can", async () => {
     const { fleet } = server.operations;
     const answer = fleet();

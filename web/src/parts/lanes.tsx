@@ -21,7 +21,7 @@ export function labelWidth(width: number): number {
   return width < 600 ? 52 : 96;
 }
 
-/** As wide as a letter of a label on average; what does not fit is cut. */
+/** As wide as a letter of a label on average; what does not fit is cut in its middle. */
 const LETTER = 6.6;
 
 export function LaneLabel({
@@ -36,7 +36,8 @@ export function LaneLabel({
   left: number;
 }) {
   const most = Math.floor((left - 6) / LETTER);
-  const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;
+  const short =
+    name.length > most ? `${name.slice(0, (most >> 1) - 1)}…${name.slice(-(most >> 1))}` : name;
   return (
     <text class="lane-label" x="0" y={y + high / 2 + 4}>
       {short}

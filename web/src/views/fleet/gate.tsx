@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Fleet } from "../../live/data-shapes.ts";
 import { count, counted } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
+import { Name } from "../../parts/name.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { Since } from "../../parts/since.tsx";
 import { act } from "../../shell/act.ts";
@@ -86,9 +87,7 @@ function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
                 class={`slot s-${about.isSilent ? "review" : "working"}`}
               >
                 <span class="row">
-                  <b class="cut">
-                    <bdi>{nameOf(name)}</bdi>
-                  </b>
+                  <Name text={nameOf(name)} />
                   <span class="grow" />
                   <span class="t3 sm">
                     <Since at={since} short />

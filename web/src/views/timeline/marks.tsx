@@ -19,7 +19,7 @@ export function Marks({ timeline }: { timeline: TimelineAnswer }) {
   const marks = marksOf(timeline);
   if (marks.length === 0) return <p class="pad t3">Nothing stood out.</p>;
   return (
-    <ul class="list marks">
+    <ul class={marks.some(({ at }) => moment(at).length > 5) ? "list marks days" : "list marks"}>
       {marks.slice(0, MOST_MARKS).map(({ at, tone, text, task }) => (
         <li key={`${at} ${text}`}>
           <span class="t3 nowrap">{moment(at)}</span>
