@@ -133,6 +133,25 @@ describe.skipIf(!hasBrowser)("each view", () => {
     await context.close();
   });
 
+  test("Escape leaves the wire's filter, not the open task; the filter is cleared with a button", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/wire?task=fix.204`);
+    const drawer = page.getByRole("complementary");
+    await drawer.waitFor();
+    const field = page.getByLabel("Filter events");
+    await field.fill("ada");
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/q=ada/);
+    expect(await field.evaluate((one) => one === document.activeElement)).toBe(false);
+    expect(page.url()).toContain("task=fix.204");
+    await page.getByRole("button", { name: "Clear the filter" }).click();
+    expect(await field.inputValue()).toBe("");
+    await page.keyboard.press("/");
+    await page.keyboard.type("bob");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/q=bob/);
+    await context.close();
+  });
+
   for (const [view, row, opened] of [
     ["fleet", ".fl tbody tr", ".drawer"],
     ["warden", ".receipts tbody tr", ".proof-of"],

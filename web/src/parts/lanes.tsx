@@ -56,12 +56,12 @@ export function KillMark({ x, y, title }: { x: number; y: number; title: string 
   );
 }
 
-/** For `fill="url(#ID)"`: an account that is closed. */
-export function Hatching({ id }: { id: string }) {
+/** For `fill="url(#shut)"`: an account that is closed. */
+export function Hatching() {
   return (
     <defs>
       <pattern
-        id={id}
+        id="shut"
         width="5"
         height="5"
         patternUnits="userSpaceOnUse"
