@@ -180,6 +180,8 @@ describe.skipIf(!hasBrowser)("each view", () => {
     server.operations.fleet = () => answer;
     const { page, context } = await openPage(browser, `${server.url}/#/fleet`);
     for (const name of names) {
+      // Read whole, as one word.
+      await page.getByRole("cell", { name: new RegExp(`^${name} `) }).waitFor();
       for (const place of [".fl td", ".slot"]) {
         const shown = page.locator(`${place} [title="${name}"] > :last-child`);
         await shown.waitFor();
@@ -191,6 +193,18 @@ describe.skipIf(!hasBrowser)("each view", () => {
       }
     }
     server.operations.fleet = fleet;
+    await context.close();
+  });
+
+  test("the timeline speaks of a part that is chosen, and not by itself", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/timeline`);
+    const spoken = page.locator("main [aria-live]");
+    await spoken.waitFor({ state: "attached" });
+    expect(await spoken.textContent()).toBe("");
+    await page.keyboard.press("+");
+    await spoken
+      .filter({ hasText: /^\d\d:\d\d to \d\d:\d\d: \d+ done/ })
+      .waitFor({ state: "attached" });
     await context.close();
   });
 

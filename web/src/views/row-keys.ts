@@ -7,7 +7,7 @@ import { siblings } from "./task/siblings.ts";
  * `j` and `k` move the focus over the rows of a list, Enter opens one: it presses what `opens` finds in
  * the row. With an open task, moving opens the next.
  */
-export function useRowKeys(rows: string, word: string, opens = "a"): void {
+export function useRowKeys(rows: string, word: string, opens = "a", verb = "Open"): void {
   const last = useRef<HTMLElement | undefined>(undefined);
   const step = (by: number) => {
     const all = [...document.querySelectorAll<HTMLElement>(rows)];
@@ -27,7 +27,7 @@ export function useRowKeys(rows: string, word: string, opens = "a"): void {
     { keys: ["j"], label: `Next ${word}`, run: () => step(1) },
     { keys: ["k"], label: `The ${word} before`, run: () => step(-1) },
     {
-      ...{ keys: ["Enter"], label: `Open the ${word}`, when: isOnRow },
+      ...{ keys: ["Enter"], label: `${verb} the ${word}`, when: isOnRow },
       run: () => last.current?.querySelector<HTMLElement>(opens)?.click(),
     },
   ]);

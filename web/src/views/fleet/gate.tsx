@@ -78,7 +78,7 @@ function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
         <div class="into t3">
           <Icon name="arrow" />
         </div>
-        <ul class="slots">
+        <ul class="slots" aria-label="Running">
           {holders.slice(0, MOST_SLOTS).map(({ name, since }) => {
             const about = aboutHolder(fleet, nameOf(name));
             return (
@@ -164,7 +164,13 @@ function MaxButtons({ max: known, holders }: { max: number | null; holders: numb
       >
         −
       </button>
-      <button type="button" aria-pressed title="viv gate --max none" onClick={() => void set(null)}>
+      <button
+        type="button"
+        aria-pressed
+        aria-label={max === null ? shown : `${shown} slots: remove the limit`}
+        title="viv gate --max none"
+        onClick={() => void set(null)}
+      >
         {shown}
       </button>
       <button

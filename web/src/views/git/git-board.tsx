@@ -35,7 +35,7 @@ export default function GitBoard() {
     }, LOOK_MS);
     return () => clearInterval(timer);
   }, []);
-  useRowKeys(".slip", "card", "button");
+  useRowKeys(".slip", "card", "button", "Copy the command of");
   const words = param("filter").toLowerCase().split(/\s+/).filter(Boolean);
   const isMissing = error !== null && data === null && error.status !== 0;
   const shown = (data?.tasks ?? []).filter(({ slug, title, agent, state }) => {
