@@ -152,6 +152,16 @@ describe.skipIf(!hasBrowser)("each view", () => {
     await context.close();
   });
 
+  test("on a phone, the next one of a task that was pressed in the wire is the line after it", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/wire`, { size: PHONE });
+    const links = page.locator(".wire li a");
+    await links.nth(2).click();
+    const next = (await links.nth(3).textContent()) ?? "";
+    await page.getByRole("button", { name: "The next one" }).click();
+    await page.getByRole("complementary", { name: `Task ${next}`, exact: true }).waitFor();
+    await context.close();
+  });
+
   for (const [view, row, opened] of [
     ["fleet", ".fl tbody tr", ".drawer"],
     ["warden", ".receipts tbody tr", ".proof-of"],

@@ -10,17 +10,27 @@ import { siblings } from "./task/siblings.ts";
 export function useRowKeys(rows: string, word: string, opens = "a", verb = "Open"): void {
   const last = useRef<HTMLElement | undefined>(undefined);
   const step = (by: number) => {
-    const all = [...document.querySelectorAll<HTMLElement>(rows)];
-    const at = last.current ? all.indexOf(last.current) : -1;
+    const isOpen = openTask.value !== null;
+    const linkIn = (row: HTMLElement) => row.querySelector<HTMLAnchorElement>("a");
+    const all = [...document.querySelectorAll<HTMLElement>(rows)].filter(
+      (row) => !isOpen || linkIn(row) !== null,
+    );
+    // Where the focus is, or was; the task may have been opened with a click.
+    let at = all.findIndex((row) => row.contains(document.activeElement));
+    if (at === -1) {
+      const isThere = (row: HTMLElement) =>
+        isOpen ? linkIn(row)?.hash === location.hash : row === last.current;
+      at =
+        last.current && isThere(last.current) ? all.indexOf(last.current) : all.findIndex(isThere);
+    }
     const row = all[Math.min(Math.max(0, at + by), all.length - 1)];
     last.current = row;
     if (row === undefined) return;
     row.tabIndex = -1;
     row.focus({ preventScroll: true });
     row.scrollIntoView({ block: "nearest" });
-    const link = openTask.value === null ? null : row.querySelector<HTMLAnchorElement>("a");
     // Going from task to task in the drawer is one step back.
-    if (link) location.replace(link.href);
+    if (isOpen) location.replace(linkIn(row)?.href ?? "");
   };
   const isOnRow = () => last.current !== undefined && document.activeElement === last.current;
   useKeys([
