@@ -20,7 +20,7 @@ it("keeps a chosen part inside the whole, and follows the time at its end", () =
 it("sums up the attempts of workers that ended there", () => {
   const span = (from: string, to: string | null, outcome: string | null, count = 1) => ({
     ...{ task: "t", from: `2026-11-18T${from}Z`, to: to && `2026-11-18T${to}Z`, outcome },
-    ...{ attempt: 1, count },
+    ...{ attempt: 1, again: false, count },
   });
   const lanes: TimelineAnswer["lanes"] = [
     {

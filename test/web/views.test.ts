@@ -95,6 +95,129 @@ describe.skipIf(!hasBrowser)("each view", () => {
     await context.close();
   });
 
+  test("j and k move over the lines of the wire, Enter opens the task; ? lists them", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/wire`);
+    const lines = page.locator(".wire li");
+    await lines.first().waitFor();
+    const focused = page.locator(".wire li:focus");
+    await page.keyboard.press("j");
+    await page.keyboard.press("j");
+    const second = (await lines.nth(1).textContent()) ?? "";
+    expect(await focused.textContent()).toBe(second);
+    await page.keyboard.press("k");
+    expect(await focused.textContent()).toBe(await lines.first().textContent());
+    // What comes meanwhile does not take the line away.
+    server.tell("ledger", { at: new Date().toISOString(), event: "claimed", task: "fix.999" });
+    await page.locator(".wire li a", { hasText: "fix.999" }).waitFor();
+    await page.keyboard.press("j");
+    expect(await focused.textContent()).toBe(second);
+    await page.keyboard.press("?");
+    await page.locator(".keys div", { hasText: "Next line" }).waitFor();
+    await page.keyboard.press("Escape");
+    await page.keyboard.press("Enter");
+    const drawer = page.getByRole("complementary");
+    const task = await focused.locator("a").textContent();
+    await drawer
+      .getByText(task ?? "?")
+      .first()
+      .waitFor();
+    const entries = await page.evaluate(() => history.length);
+    await page.keyboard.press("j");
+    const next = await focused.locator("a").textContent();
+    expect(next).not.toBe(task);
+    await drawer
+      .getByText(next ?? "?")
+      .first()
+      .waitFor();
+    expect(await page.evaluate(() => history.length)).toBe(entries);
+    await context.close();
+  });
+
+  test("Escape leaves the wire's filter, not the open task; the filter is cleared with a button", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/wire?task=fix.204`);
+    const drawer = page.getByRole("complementary");
+    await drawer.waitFor();
+    const field = page.getByLabel("Filter events");
+    await field.fill("ada");
+    await page.keyboard.press("Escape");
+    await page.waitForURL(/q=ada/);
+    expect(await field.evaluate((one) => one === document.activeElement)).toBe(false);
+    expect(page.url()).toContain("task=fix.204");
+    await page.getByRole("button", { name: "Clear the filter" }).click();
+    expect(await field.inputValue()).toBe("");
+    await page.keyboard.press("/");
+    await page.keyboard.type("bob");
+    await page.keyboard.press("Enter");
+    await page.waitForURL(/q=bob/);
+    await context.close();
+  });
+
+  test("on a phone, the next one of a task that was pressed in the wire is the line after it", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/wire`, { size: PHONE });
+    const links = page.locator(".wire li a");
+    await links.nth(2).click();
+    const next = (await links.nth(3).textContent()) ?? "";
+    await page.getByRole("button", { name: "The next one" }).click();
+    await page.getByRole("complementary", { name: `Task ${next}`, exact: true }).waitFor();
+    await context.close();
+  });
+
+  for (const [view, row, opened] of [
+    ["fleet", ".fl tbody tr", ".drawer"],
+    ["warden", ".receipts tbody tr", ".proof-of"],
+    ["timeline?view=list", ".list-of tbody tr", ".drawer"],
+    ["git", ".slip", ".toast"],
+  ] as const) {
+    test(`j and Enter open the first row of ${view}`, async () => {
+      const { page, context } = await openPage(browser, `${server.url}/#/${view}`);
+      await page.locator(row).first().waitFor();
+      await page.keyboard.press("j");
+      await page.locator(`${row}:focus`).waitFor();
+      await page.keyboard.press("Enter");
+      await page.locator(opened).waitFor();
+      await context.close();
+    });
+  }
+
+  test("names of workers that differ only at their end are told apart where they are cut", async () => {
+    const { fleet } = server.operations;
+    const answer = fleet();
+    const names = ["nightly-refactoring-of-billing-1", "nightly-refactoring-of-billing-2"];
+    for (const [at, name] of names.entries()) {
+      answer.workers[at].name = name;
+      answer.gate.machine.holders[at].name = `worker:${name}`;
+    }
+    server.operations.fleet = () => answer;
+    const { page, context } = await openPage(browser, `${server.url}/#/fleet`);
+    for (const name of names) {
+      // Read whole, as one word.
+      await page.getByRole("cell", { name: new RegExp(`^${name} `) }).waitFor();
+      for (const place of [".fl td", ".slot"]) {
+        const shown = page.locator(`${place} [title="${name}"] > :last-child`);
+        await shown.waitFor();
+        const box = await shown.evaluate((end) => {
+          const { right } = end.getBoundingClientRect();
+          return { right, edge: end.closest("td, .slot")?.getBoundingClientRect().right ?? 0 };
+        });
+        expect(box.right, `${name} in ${place}`).toBeLessThanOrEqual(box.edge);
+      }
+    }
+    server.operations.fleet = fleet;
+    await context.close();
+  });
+
+  test("the timeline speaks of a part that is chosen, and not by itself", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/timeline`);
+    const spoken = page.locator("main [aria-live]");
+    await spoken.waitFor({ state: "attached" });
+    expect(await spoken.textContent()).toBe("");
+    await page.keyboard.press("+");
+    await spoken
+      .filter({ hasText: /^\d\d:\d\d to \d\d:\d\d: \d+ done/ })
+      .waitFor({ state: "attached" });
+    await context.close();
+  });
+
   test("a worker's row pauses and resumes it, where the server can", async () => {
     const { fleet } = server.operations;
     const answer = fleet();

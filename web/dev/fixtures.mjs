@@ -333,7 +333,12 @@ export function timeline(since) {
           task: `${pick(TYPES, index * 71 + k)}.${100 + index * 40 + k}`,
           from: new Date(at).toISOString(),
         },
-        ...{ to: outcome === null ? null : new Date(end).toISOString(), outcome, attempt: 1 },
+        ...{
+          to: outcome === null ? null : new Date(end).toISOString(),
+          outcome,
+          attempt: 1,
+          again: outcome === "failed" && k % 2 === 0,
+        },
       });
       at = end + (isCrew ? 900e3 : 30e3 + random(k + index) * 80e3);
     }
@@ -350,7 +355,7 @@ export function timeline(since) {
       at: new Date(at).toISOString(),
       proven: of("done"),
       done: 0,
-      failed: of("failed"),
+      failed: ends.filter(({ outcome, again }) => outcome === "failed" && !again).length,
       other: of("rate_limited"),
     });
   }

@@ -7,6 +7,8 @@ export interface LaneSpan {
   to: string | null;
   outcome: string | null;
   attempt: number;
+  /** It failed, and the task was, or will be, tried again. */
+  again: boolean;
   /** So many attempts, too short to be shown apart. */
   count: number;
 }
@@ -29,7 +31,13 @@ const MOST_OF_LANE = 400;
 /** Spans nearer to each other than this part of the period look like one. */
 const PARTS = 800;
 
-type Shown = Pick<Span, "from" | "to" | "outcome" | "attempt"> & { task: string };
+/** As the task is now: of one that is done, or may still be, no failure is the last word. */
+function isTriedAgain({ entry, outcome, attempt }: Omit<Span, "isProven">): boolean {
+  if (!FAILED.includes(outcome ?? "") || entry.column === null) return false;
+  return entry.column !== "failed" || attempt < entry.attempt;
+}
+
+type Shown = Pick<Span, "from" | "to" | "outcome" | "attempt"> & { task: string; again: boolean };
 
 /** By worker. In a lane with very many, neighbours that ended alike are one. */
 export class Lanes {
@@ -44,7 +52,10 @@ export class Lanes {
 
   add(span: Span): void {
     const { worker, from, to, attempt } = span;
-    const shown = { task: span.entry.id, from, to, outcome: shownOutcome(span), attempt };
+    const shown = {
+      ...{ task: span.entry.id, from, to, outcome: shownOutcome(span), attempt },
+      again: isTriedAgain(span),
+    };
     const lane = this.#all.get(worker);
     if (lane) lane.push(shown);
     else this.#all.set(worker, [shown]);
@@ -76,6 +87,7 @@ function joined(spans: readonly Shown[], gap: number): Joined[] {
       last.to !== null &&
       span.to !== null &&
       last.outcome === span.outcome &&
+      last.again === span.again &&
       span.from - last.to < gap &&
       span.to - last.from < 20 * gap;
     if (!isNear) result.push(alone(span));
@@ -114,11 +126,12 @@ export class Buckets {
     }
   }
 
-  add({ to, outcome, isProven }: Pick<Span, "to" | "outcome" | "isProven">): void {
+  add(span: Span): void {
+    const { to, outcome, isProven } = span;
     const bucket = to === null ? undefined : this.#all[Math.floor((to - this.#first) / this.#step)];
     if (bucket === undefined) return;
     if (outcome === "done") bucket[isProven ? "proven" : "done"]++;
-    else if (FAILED.includes(outcome ?? "")) bucket.failed++;
+    else if (FAILED.includes(outcome ?? "") && !isTriedAgain(span)) bucket.failed++;
     else bucket.other++;
   }
 

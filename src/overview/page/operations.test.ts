@@ -165,6 +165,29 @@ it("has a lane for each worker, and the ends of attempts per time", async () => 
   expect([kills, closed]).toEqual([[], []]);
 });
 
+it("a failed attempt whose task goes on was tried again; the last of a failed task was not", async () => {
+  const { store, ask } = await world();
+  for (const id of ["a", "b"]) {
+    await store.enqueue({ id, type: "fix", max_attempts: 2 });
+    await store.fail(await claimed(store, "ada"), { note: "exit 1", backoffMs: 0 });
+    await store.sweep();
+    const end = await claimed(store, "bob");
+    if (id === "a") await store.complete(end);
+    else await store.fail(end, { note: "exit 1" });
+  }
+  const { lanes, buckets } = await ask(timeline, { since: "1h" });
+  const shown = lanes.flatMap(({ name, spans }) =>
+    spans.map(({ task, outcome, again }) => [name, task, outcome, again]),
+  );
+  expect(shown).toEqual([
+    ["ada", "a", "failed", true],
+    ["ada", "b", "failed", true],
+    ["bob", "a", "done", false],
+    ["bob", "b", "failed", false],
+  ]);
+  expect(buckets.reduce((all, { failed }) => all + failed, 0)).toBe(1);
+});
+
 it("says what each worker does, and what is absent", async () => {
   const { store, ask } = await world();
   await night(store);

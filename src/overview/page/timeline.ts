@@ -19,6 +19,7 @@ const span = z.object({
   to: nullable,
   outcome: nullable,
   attempt: z.number(),
+  again: z.boolean(),
   count: z.number(),
 });
 
@@ -94,7 +95,9 @@ function crewLanes(facts: CrewFacts | null): CrewLane[] {
     const lane = lanes.get(name) ?? { name, kind: "crew" as const, spans: [] };
     lanes.set(name, lane);
     const time = (at: number) => new Date(at).toISOString();
-    lane.spans.push({ task: "", from: time(from), to: time(to), outcome, attempt: 1, count: 1 });
+    lane.spans.push({
+      ...{ task: "", from: time(from), to: time(to), outcome, attempt: 1, again: false, count: 1 },
+    });
   }
   return [...lanes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
 }

@@ -60,6 +60,8 @@ export interface Span {
   to: string | null;
   outcome: string | null;
   attempt: number;
+  /** It failed, and the task was, or will be, tried again. */
+  again: boolean;
 }
 
 export interface Lane {

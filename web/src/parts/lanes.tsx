@@ -21,7 +21,7 @@ export function labelWidth(width: number): number {
   return width < 600 ? 52 : 96;
 }
 
-/** As wide as a letter of a label on average; what does not fit is cut. */
+/** As wide as a letter of a label on average; what does not fit is cut in its middle. */
 const LETTER = 6.6;
 
 export function LaneLabel({
@@ -36,7 +36,8 @@ export function LaneLabel({
   left: number;
 }) {
   const most = Math.floor((left - 6) / LETTER);
-  const short = name.length > most ? `${name.slice(0, most - 1)}…` : name;
+  const short =
+    name.length > most ? `${name.slice(0, (most >> 1) - 1)}…${name.slice(-(most >> 1))}` : name;
   return (
     <text class="lane-label" x="0" y={y + high / 2 + 4}>
       {short}
@@ -55,12 +56,12 @@ export function KillMark({ x, y, title }: { x: number; y: number; title: string 
   );
 }
 
-/** For `fill="url(#ID)"`: an account that is closed. */
-export function Hatching({ id }: { id: string }) {
+/** For `fill="url(#shut)"`: an account that is closed. */
+export function Hatching() {
   return (
     <defs>
       <pattern
-        id={id}
+        id="shut"
         width="5"
         height="5"
         patternUnits="userSpaceOnUse"

@@ -78,3 +78,33 @@ export function Failure({ error, retry }: { error: ApiError; retry?: () => void 
     </div>
   );
 }
+
+/** A table that scrolls sideways where it is wider than its panel. A head of `>Took` is at the right. */
+export function Table({
+  label,
+  head,
+  className = "",
+  children,
+}: {
+  label: string;
+  head: readonly string[];
+  className?: string;
+  children: ComponentChildren;
+}) {
+  return (
+    <div class={`scroll-x ${className}`} role="region" aria-label={label} tabIndex={0}>
+      <table>
+        <thead>
+          <tr>
+            {head.map((word) => (
+              <th key={word} class={word[0] === ">" ? "right" : undefined}>
+                {word.replace(">", "")}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>{children}</tbody>
+      </table>
+    </div>
+  );
+}

@@ -24,12 +24,14 @@ export function FilterField({
     if (given !== sent.current) setTyped(given);
     sent.current = given;
   }, [given]);
+  const change = (next: string) => {
+    setTyped(next);
+    sent.current = next.trim();
+    setParams({ [name]: next.trim() });
+  };
   useEffect(() => {
     if (typed.trim() === sent.current) return;
-    const timer = setTimeout(() => {
-      sent.current = typed.trim();
-      setParams({ [name]: typed.trim() });
-    }, SETTLE_MS);
+    const timer = setTimeout(() => change(typed), SETTLE_MS);
     return () => clearTimeout(timer);
   }, [typed]);
   useKeys([{ keys: ["/"], label: "Filter", run: () => field.current?.focus() }]);
@@ -46,10 +48,20 @@ export function FilterField({
         autocomplete="off"
         onInput={(event) => setTyped(event.currentTarget.value)}
         onKeyDown={(event) => {
-          if (event.key === "Escape") event.currentTarget.blur();
+          // Both leave the field, and the keys of the view count again; an open task stays.
+          if (event.key !== "Escape" && event.key !== "Enter") return;
+          change(typed);
+          event.currentTarget.blur();
+          event.stopPropagation();
         }}
       />
-      <kbd class="desk">/</kbd>
+      {typed === "" ? (
+        <kbd class="desk">/</kbd>
+      ) : (
+        <button type="button" class="flat" aria-label="Clear the filter" onClick={() => change("")}>
+          <Icon name="close" size={12} />
+        </button>
+      )}
     </label>
   );
 }

@@ -5,6 +5,7 @@ import type { CrewMember, Fleet } from "../../live/data-shapes.ts";
 import { Arc } from "../../parts/arc.tsx";
 import { dollars, duration, fullTime } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
+import { Name } from "../../parts/name.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 import { ActButton } from "./act-button.tsx";
@@ -72,11 +73,9 @@ function MemberRow({ member, onChange }: { member: CrewMember; onChange: () => v
         <Dial member={member} tone={tone} isOff={isOff} />
       </td>
       <td class="name">
-        <span class="cut">
-          <b>
-            <bdi>{name}</bdi>
-          </b>{" "}
-          {lifecycle && <span class="t3 sm">{lifecycle}</span>}
+        <span class="name-of">
+          <Name text={name} />
+          {lifecycle && <span class="t3 sm">&nbsp;{lifecycle}</span>}
         </span>
         <span class="sm t3 cut">{engine}</span>
       </td>

@@ -9,6 +9,7 @@ import { Failure } from "../../parts/panel.tsx";
 import { act, once } from "../../shell/act.ts";
 import { useReport } from "../../shell/nav-counts.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
+import { useRowKeys } from "../row-keys.ts";
 import { Crew } from "./crew.tsx";
 import "./fleet.css";
 import { GatePanel } from "./gate.tsx";
@@ -36,6 +37,7 @@ export default function FleetView() {
     }, LOOK_MS);
     return () => clearInterval(timer);
   }, []);
+  useRowKeys(".fl tbody tr", "row");
   const members = data?.crew?.members ?? [];
   const workers = data?.workers ?? [];
   const isEmpty = data !== null && workers.length + members.length === 0 && !data.parts?.running;

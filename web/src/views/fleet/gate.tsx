@@ -2,6 +2,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import type { Fleet } from "../../live/data-shapes.ts";
 import { count, counted } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
+import { Name } from "../../parts/name.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { Since } from "../../parts/since.tsx";
 import { act } from "../../shell/act.ts";
@@ -77,7 +78,7 @@ function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
         <div class="into t3">
           <Icon name="arrow" />
         </div>
-        <ul class="slots">
+        <ul class="slots" aria-label="Running">
           {holders.slice(0, MOST_SLOTS).map(({ name, since }) => {
             const about = aboutHolder(fleet, nameOf(name));
             return (
@@ -86,9 +87,7 @@ function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
                 class={`slot s-${about.isSilent ? "review" : "working"}`}
               >
                 <span class="row">
-                  <b class="cut">
-                    <bdi>{nameOf(name)}</bdi>
-                  </b>
+                  <Name text={nameOf(name)} />
                   <span class="grow" />
                   <span class="t3 sm">
                     <Since at={since} short />
@@ -165,7 +164,13 @@ function MaxButtons({ max: known, holders }: { max: number | null; holders: numb
       >
         −
       </button>
-      <button type="button" aria-pressed title="viv gate --max none" onClick={() => void set(null)}>
+      <button
+        type="button"
+        aria-pressed
+        aria-label={max === null ? shown : `${shown} slots: remove the limit`}
+        title="viv gate --max none"
+        onClick={() => void set(null)}
+      >
         {shown}
       </button>
       <button

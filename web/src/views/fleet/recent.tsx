@@ -12,7 +12,7 @@ const SHORT: Record<string, string> = {
 
 /** The last ends as small bars, oldest first; what went wrong is whole, the rest quiet. */
 export function Recent({ outcomes }: { outcomes: readonly string[] }) {
-  if (outcomes.length === 0) return <span class="recent" />;
+  if (outcomes.length === 0) return null;
   const bad = outcomes.filter((one) => SHORT[one] === "no").length;
   const label = `Last ${counted(outcomes.length, "end")}: ${bad === 0 ? "none failed" : `${bad} failed`}`;
   return (

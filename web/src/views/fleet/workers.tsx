@@ -2,6 +2,7 @@ import type { FleetWorker } from "../../live/data-shapes.ts";
 import { count, dollars, duration } from "../../parts/format.ts";
 import { Chip, Glyph, type Tone } from "../../parts/glyph.tsx";
 import { Icon } from "../../parts/icons.tsx";
+import { Name } from "../../parts/name.tsx";
 import { Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
@@ -83,9 +84,7 @@ function WorkerRow({ worker, onChange }: { worker: FleetWorker; onChange: () => 
         <Glyph tone={tone} />
       </td>
       <td class="name">
-        <b class="cut">
-          <bdi>{name}</bdi>
-        </b>
+        <Name text={name} />
         <span class="sm t3 cut">{kind}</span>
       </td>
       <td class="state">

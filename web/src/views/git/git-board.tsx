@@ -11,6 +11,7 @@ import { copy } from "../../shell/act.ts";
 import { param } from "../../shell/router.ts";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { FilterField } from "../filter-field.tsx";
+import { useRowKeys } from "../row-keys.ts";
 import "./git-board.css";
 
 /** A commit makes no event here. */
@@ -34,6 +35,7 @@ export default function GitBoard() {
     }, LOOK_MS);
     return () => clearInterval(timer);
   }, []);
+  useRowKeys(".slip", "card", "button", "Copy the command of");
   const words = param("filter").toLowerCase().split(/\s+/).filter(Boolean);
   const isMissing = error !== null && data === null && error.status !== 0;
   const shown = (data?.tasks ?? []).filter(({ slug, title, agent, state }) => {

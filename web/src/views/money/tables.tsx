@@ -1,10 +1,12 @@
 import type { Money } from "../../live/data-shapes.ts";
 import { amount, count, dollars } from "../../parts/format.ts";
-import { Panel } from "../../parts/panel.tsx";
+import { Panel, Table } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 
 type Row = Money["by"]["model"][number];
 const MOST_ROWS = 12;
+
+const HEAD = ">Dollars,>In,>Out,>Cached,>Attempts,>Proven,>$/proven,>Landed,>$/landed".split(",");
 
 const per = (usd: number | null) => (usd === null ? "–" : dollars(usd, 3));
 
@@ -59,39 +61,24 @@ export function SpendingTable({
 }) {
   return (
     <Panel title={title} note={note}>
-      <div class="scroll-x" role="region" aria-label={`Table, ${title.toLowerCase()}`} tabIndex={0}>
-        <table>
-          <thead>
-            <tr>
-              <th>{title.replace("By ", "").replace(/^./, (c) => c.toUpperCase())}</th>
-              <th class="right">Dollars</th>
-              <th class="right">In</th>
-              <th class="right">Out</th>
-              <th class="right">Cached</th>
-              <th class="right">Attempts</th>
-              <th class="right">Proven</th>
-              <th class="right">$/proven</th>
-              <th class="right">Landed</th>
-              <th class="right">$/landed</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rows.slice(0, MOST_ROWS).map((row) => (
-              <tr key={row.key}>
-                <td>
-                  <bdi>{plain(row.key ?? "unknown")}</bdi>
-                </td>
-                <Cells {...row} />
-              </tr>
-            ))}
-            <tr class="total">
-              <td>total</td>
-              <Cells {...total} />
-            </tr>
-          </tbody>
-        </table>
-        <More rows={rows} />
-      </div>
+      <Table
+        label={`Table, ${title.toLowerCase()}`}
+        head={[title.replace("By ", "").replace(/^./, (c) => c.toUpperCase()), ...HEAD]}
+      >
+        {rows.slice(0, MOST_ROWS).map((row) => (
+          <tr key={row.key}>
+            <td>
+              <bdi>{plain(row.key ?? "unknown")}</bdi>
+            </td>
+            <Cells {...row} />
+          </tr>
+        ))}
+        <tr class="total">
+          <td>total</td>
+          <Cells {...total} />
+        </tr>
+      </Table>
+      <More rows={rows} />
       <p class="foot sm t3">
         {dollars(total.reported)} reported by the vendors, {dollars(total.imputed)} imputed from the
         price table

@@ -1,4 +1,4 @@
-import type { Lane, Timeline } from "../../live/shapes.ts";
+import type { Lane, Span, Timeline } from "../../live/shapes.ts";
 
 /** The strip of the overview as numbers: bars of what ended, lanes of who worked. */
 
@@ -22,10 +22,10 @@ export type SpanLook = "ok" | "no" | "again" | "run";
 /** As the bars above the lanes count them. */
 const FAILED = ["failed", "unproven", "timed_out", "crashed"];
 
-export function lookOf(outcome: string | null): SpanLook {
+export function lookOf({ outcome, again }: Pick<Span, "outcome" | "again">): SpanLook {
   if (outcome === null) return "run";
   if (outcome === "done" || outcome === "proven" || outcome === "review") return "ok";
-  return FAILED.includes(outcome) ? "no" : "again";
+  return FAILED.includes(outcome) && !again ? "no" : "again";
 }
 
 /** One path per look: a night has thousands of spans, and the page four elements per lane. */
@@ -36,13 +36,14 @@ export function lanePaths(
   height: number,
 ): Record<SpanLook, string> {
   const paths: Record<SpanLook, string> = { ok: "", no: "", again: "", run: "" };
-  for (const { from, to, outcome } of lane.spans) {
+  for (const span of lane.spans) {
+    const { from, to } = span;
     const begin = Date.parse(from);
     const end = to === null ? frame.now : Date.parse(to);
     if (end < frame.from || begin > frame.to) continue;
     const x = xOf(frame, begin);
     const wide = Math.max(1.2, xOf(frame, end) - x - 0.7);
-    paths[lookOf(outcome)] += `M${x} ${y}h${wide.toFixed(1)}v${height}h${(-wide).toFixed(1)}z`;
+    paths[lookOf(span)] += `M${x} ${y}h${wide.toFixed(1)}v${height}h${(-wide).toFixed(1)}z`;
   }
   return paths;
 }

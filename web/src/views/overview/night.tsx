@@ -4,6 +4,7 @@ import { clock, count, moment } from "../../parts/format.ts";
 import { Hatching, KillMark, LaneLabel, labelWidth, shownLanes } from "../../parts/lanes.tsx";
 import { useWidth } from "../../parts/use-width.ts";
 import { type Frame, frameOf, lanePaths, type SpanLook, ticksOf, xOf } from "./night-drawing.ts";
+import { Closed, Throughput } from "./throughput.tsx";
 
 const LANE = 12;
 const GAP = 5;
@@ -35,7 +36,7 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
   const more = timeline.lanes.length - lanes.length;
   return (
     <svg width={width} height={end + 24} role="img" aria-label={sentenceOf(timeline)}>
-      <Hatching id="hatch" />
+      <Hatching />
       {ticksOf(frame).map((time) => (
         <g key={time}>
           <line
@@ -50,7 +51,7 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
           </text>
         </g>
       ))}
-      <Bars timeline={timeline} frame={frame} />
+      <Throughput timeline={timeline} frame={frame} high={BARS} />
       {lanes.map((lane, index) => (
         <LaneRow
           key={`${lane.kind} ${lane.name}`}
@@ -60,21 +61,8 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
           timeline={timeline}
         />
       ))}
-      {closed.map(({ account, from, to, y }) => (
-        <g key={`${account} ${from}`}>
-          <LaneLabel name={account} y={y} high={LANE} left={left} />
-          <rect class="lane" x={frame.left} y={y} width={frame.width} height={LANE} rx="2" />
-          <rect
-            x={xOf(frame, Date.parse(from))}
-            y={y}
-            width={Math.max(
-              2,
-              (to === null ? now : xOf(frame, Date.parse(to))) - xOf(frame, Date.parse(from)),
-            )}
-            height={LANE}
-            fill="url(#hatch)"
-          />
-        </g>
+      {closed.map((one) => (
+        <Closed key={`${one.account} ${one.from}`} {...{ one, frame }} y={one.y} high={LANE} />
       ))}
       <line class="now" x1={now} x2={now} y1={TOP - 8} y2={end + 3} />
       {more > 0 && (
@@ -83,50 +71,6 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
         </text>
       )}
     </svg>
-  );
-}
-
-function Bars({ timeline: { buckets }, frame }: { timeline: Timeline; frame: Frame }) {
-  const most = Math.max(1, ...buckets.map(({ proven, done, failed }) => proven + done + failed));
-  const base = 62;
-  const step =
-    buckets[1] && buckets[0] ? Date.parse(buckets[1].at) - Date.parse(buckets[0].at) : 600_000;
-  let good = "";
-  let bad = "";
-  for (const { at, proven, done, failed } of buckets) {
-    const x = xOf(frame, Date.parse(at));
-    const wide = Math.max(1, xOf(frame, Date.parse(at) + step) - x - 1.2).toFixed(1);
-    const high = ((proven + done) / most) * BARS;
-    const failedHigh = (failed / most) * BARS;
-    if (high > 0) good += `M${x} ${base}v${(-high).toFixed(1)}h${wide}V${base}z`;
-    if (failed > 0)
-      bad += `M${x} ${(base - high - 1).toFixed(1)}v${(-failedHigh).toFixed(1)}h${wide}v${failedHigh.toFixed(1)}z`;
-  }
-  return (
-    <>
-      <text x="0" y={base - BARS + 5}>
-        {count(most)}
-      </text>
-      <text x="0" y={base + 1}>
-        0
-      </text>
-      <line
-        class="grid"
-        x1={frame.left}
-        x2={frame.left + frame.width}
-        y1={base - BARS}
-        y2={base - BARS}
-      />
-      <line
-        class="grid"
-        x1={frame.left}
-        x2={frame.left + frame.width}
-        y1={base + 0.5}
-        y2={base + 0.5}
-      />
-      <path class="bar-ok" d={good} />
-      <path class="bar-no" d={bad} />
-    </>
   );
 }
 

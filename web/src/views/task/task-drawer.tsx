@@ -42,8 +42,12 @@ export function TaskDrawer() {
         <span class="grow" />
         {siblings.value && (
           <>
-            <HeadButton icon="previous" label="Card before (K)" onClick={siblings.value.previous} />
-            <HeadButton icon="next" label="Next card (J)" onClick={siblings.value.next} />
+            <HeadButton
+              icon="previous"
+              label="The one before (K)"
+              onClick={siblings.value.previous}
+            />
+            <HeadButton icon="next" label="The next one (J)" onClick={siblings.value.next} />
           </>
         )}
         <span class="desk">

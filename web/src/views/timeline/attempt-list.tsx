@@ -2,8 +2,10 @@ import { useMemo } from "preact/hooks";
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
 import { clockSeconds, count, took } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
+import { Table } from "../../parts/panel.tsx";
 import { taskHref } from "../../shell/router.ts";
 import { lookOf } from "../overview/night-drawing.ts";
+import { useRowKeys } from "../row-keys.ts";
 import type { TimeWindow } from "./window.ts";
 
 const MOST_ROWS = 300;
@@ -11,6 +13,7 @@ const TONES: Record<string, Tone> = { ok: "done", again: "none", no: "failed", r
 
 /** The same attempts as a table, the newest first. */
 export function AttemptList({ timeline, shown }: { timeline: TimelineAnswer; shown: TimeWindow }) {
+  useRowKeys(".list-of tbody tr", "attempt");
   const rows = useMemo(() => {
     const all = timeline.lanes.flatMap(({ name, kind, spans }) =>
       spans.flatMap((span) => {
@@ -22,20 +25,15 @@ export function AttemptList({ timeline, shown }: { timeline: TimelineAnswer; sho
     return all.sort((a, b) => (a.from < b.from ? 1 : -1));
   }, [timeline, shown.from, shown.to]);
   return (
-    <div class="scroll-x list-of" role="region" aria-label="Attempts" tabIndex={0}>
-      <table>
-        <thead>
-          <tr>
-            <th>Began</th>
-            <th>Worker</th>
-            <th>Task</th>
-            <th class="right">Attempt</th>
-            <th class="right">Took</th>
-            <th>End</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, MOST_ROWS).map(({ task, from, to, outcome, attempt, name, count: n }) => (
+    <>
+      <Table
+        label="Attempts"
+        className="list-of"
+        head={["Began", "Worker", "Task", ">Attempt", ">Took", "End"]}
+      >
+        {rows
+          .slice(0, MOST_ROWS)
+          .map(({ task, from, to, outcome, attempt, again, name, count: n }) => (
             <tr key={`${name} ${task} ${from}`}>
               <td class="t3">{clockSeconds(from)}</td>
               <td>
@@ -54,17 +52,17 @@ export function AttemptList({ timeline, shown }: { timeline: TimelineAnswer; sho
               <td class="right t2">{attempt}</td>
               <td class="right">{to === null ? "" : took(Date.parse(to) - Date.parse(from))}</td>
               <td>
-                <Chip tone={TONES[lookOf(outcome)] ?? "none"}>
+                <Chip tone={TONES[lookOf({ outcome, again })] ?? "none"}>
                   {outcome?.replace("_", " ") ?? "working"}
+                  {again && ", tried again"}
                 </Chip>
               </td>
             </tr>
           ))}
-        </tbody>
-      </table>
+      </Table>
       {rows.length > MOST_ROWS && (
         <p class="pad t3 sm">{count(rows.length - MOST_ROWS)} more; zoom in to see them.</p>
       )}
-    </div>
+    </>
   );
 }

@@ -5,6 +5,7 @@ import { plain } from "../../parts/plain.ts";
 import { useWidth } from "../../parts/use-width.ts";
 import { taskHref } from "../../shell/router.ts";
 import { type Frame, lookOf, ticksOf, xOf } from "../overview/night-drawing.ts";
+import { Closed, Throughput } from "../overview/throughput.tsx";
 import { MOST_LANES, type TimeWindow } from "./window.ts";
 
 type Lane = TimelineAnswer["lanes"][number];
@@ -12,8 +13,6 @@ type Lane = TimelineAnswer["lanes"][number];
 const BARS = 44;
 const TOP = BARS + 22;
 const CREW_GAP = 12;
-
-const WORDS = { ok: "done", again: "tried again", no: "failed", run: "working" };
 
 /** Throughput on top of the lanes: one axis for both. */
 export function LaneChart({ timeline, shown }: { timeline: TimelineAnswer; shown: TimeWindow }) {
@@ -60,7 +59,7 @@ function Chart({
   const label = `Attempts of ${count(lanes.length)} workers and crew members from ${moment(shown.from)} to ${moment(shown.to)}; List shows them as a table.`;
   return (
     <svg width={width} height={bottom + 26} role="group" aria-label={label}>
-      <Hatching id="shut" />
+      <Hatching />
       {ticksOf(frame, 72).map((time) => (
         <g key={time}>
           <line class="grid" x1={xOf(frame, time)} x2={xOf(frame, time)} y1="2" y2={bottom + 4} />
@@ -69,7 +68,7 @@ function Chart({
           </text>
         </g>
       ))}
-      <Throughput timeline={timeline} frame={frame} />
+      <Throughput timeline={timeline} frame={frame} high={BARS} />
       {lanes.map((lane, at) => (
         <LaneRow
           key={`${lane.kind} ${lane.name}`}
@@ -80,19 +79,9 @@ function Chart({
           kills={timeline.kills.filter(({ name }) => name === lane.name)}
         />
       ))}
-      {closed.map(({ account, from, to }, at) => {
-        const x0 = xOf(frame, Date.parse(from));
-        const x1 = to === null ? frame.left + frame.width : xOf(frame, Date.parse(to));
-        return (
-          <g key={`${account} ${from}`}>
-            <LaneLabel name={account} y={closedY(at)} high={14} left={left} />
-            <rect class="lane" x={left} y={closedY(at)} width={frame.width} height="14" rx="2" />
-            <rect x={x0} y={closedY(at)} width={Math.max(2, x1 - x0)} height="14" fill="url(#shut)">
-              <title>{`${account} closed since ${moment(from)}${to === null ? ", until a person opens it" : ` until ${moment(to)}`}`}</title>
-            </rect>
-          </g>
-        );
-      })}
+      {closed.map((one, at) => (
+        <Closed key={`${one.account} ${one.from}`} {...{ one, frame }} y={closedY(at)} high={14} />
+      ))}
       {strangers.map(({ name, at, why, warrant }) => (
         <KillMark
           key={warrant}
@@ -103,50 +92,6 @@ function Chart({
       ))}
       {shown.isLive && <line class="now" x1={nowX} x2={nowX} y1="2" y2={bottom + 4} />}
     </svg>
-  );
-}
-
-function Throughput({ timeline: { buckets }, frame }: { timeline: TimelineAnswer; frame: Frame }) {
-  const [first, second] = buckets;
-  if (first === undefined) return null;
-  const step = second ? Date.parse(second.at) - Date.parse(first.at) : 600_000;
-  const seen = buckets.filter(({ at }) => {
-    const time = Date.parse(at);
-    return time + step > frame.from && time < frame.to;
-  });
-  const most = Math.max(1, ...seen.map(({ proven, done, failed }) => proven + done + failed));
-  const base = BARS + 8;
-  return (
-    <g>
-      <text x="0" y={base - BARS + 8}>
-        {count(most)}
-      </text>
-      <text x="0" y={base}>
-        0
-      </text>
-      <line
-        class="grid"
-        x1={frame.left}
-        x2={frame.left + frame.width}
-        y1={base + 0.5}
-        y2={base + 0.5}
-      />
-      {seen.map(({ at, proven, done, failed }) => {
-        const x = xOf(frame, Date.parse(at));
-        const wide = Math.max(1, xOf(frame, Date.parse(at) + step) - x - 1.5);
-        const good = ((proven + done) / most) * BARS;
-        const bad = (failed / most) * BARS;
-        return (
-          <g key={at}>
-            <rect class="bar-ok" x={x} y={base - good} width={wide} height={good} />
-            {bad > 0 && (
-              <rect class="bar-no" x={x} y={base - good - bad - 1} width={wide} height={bad} />
-            )}
-            <title>{`${clock(at)}, ${duration(step, true)}: ${proven} proven, ${done} done without proof, ${failed} failed`}</title>
-          </g>
-        );
-      })}
-    </g>
   );
 }
 
@@ -210,8 +155,8 @@ function Bar({
   if (end < frame.from || begin > frame.to) return null;
   const x = xOf(frame, begin);
   const wide = Math.max(1.5, xOf(frame, end) - x - 0.8);
-  const look = lookOf(outcome);
-  const word = outcome?.replace("_", " ") ?? WORDS.run;
+  const look = lookOf(span);
+  const word = `${outcome?.replace("_", " ") ?? "working"}${span.again ? ", tried again" : ""}`;
   const name = many > 1 ? `${count(many)} attempts` : task || "a tick";
   const title = `${lane.name}, ${name}: ${clock(from)}, ${duration(end - begin)}, ${word}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
   const fits = many === 1 && high > 18 && wide > task.length * 7.2 + 12 && task !== "";

@@ -19,7 +19,7 @@ export function Marks({ timeline }: { timeline: TimelineAnswer }) {
   const marks = marksOf(timeline);
   if (marks.length === 0) return <p class="pad t3">Nothing stood out.</p>;
   return (
-    <ul class="list marks">
+    <ul class={marks.some(({ at }) => moment(at).length > 5) ? "list marks days" : "list marks"}>
       {marks.slice(0, MOST_MARKS).map(({ at, tone, text, task }) => (
         <li key={`${at} ${text}`}>
           <span class="t3 nowrap">{moment(at)}</span>
@@ -51,9 +51,10 @@ function marksOf({ lanes, kills, closed }: TimelineAnswer): Mark[] {
     });
   }
   for (const { name, kind, spans } of lanes) {
-    for (const { to, outcome, task } of spans) {
+    for (const span of spans) {
+      const { to, outcome, task } = span;
       const isLost = outcome === "abandoned";
-      if (to === null || (lookOf(outcome) !== "no" && !isLost)) continue;
+      if (to === null || (lookOf(span) !== "no" && !isLost)) continue;
       const word = outcome?.replace("_", " ") ?? "";
       const of = kind === "crew" ? `${name} ${word}` : `${word} with ${name}`;
       const text = isLost ? `went back: ${name} is gone` : of;

@@ -12,7 +12,7 @@ export function summaryOf({ lanes }: TimelineAnswer, { from, to }: TimeWindow): 
     for (const span of spans) {
       const end = span.to === null ? Number.POSITIVE_INFINITY : Date.parse(span.to);
       if (end < from || (span.to !== null && end > to)) continue;
-      counts[lookOf(span.outcome)] += span.count;
+      counts[lookOf(span)] += span.count;
       if (span.to !== null) took.push((end - Date.parse(span.from)) / span.count);
     }
   }

@@ -4,7 +4,7 @@ import { now } from "../../live/clock.ts";
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
 import { useResource } from "../../live/resource.ts";
 import { Choice } from "../../parts/choice.tsx";
-import { clock, count, moment } from "../../parts/format.ts";
+import { clock, moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { param, setParams } from "../../shell/router.ts";
@@ -130,8 +130,9 @@ export default function TimelineView() {
               <Panel title="Marks" note={`since ${moment(data.since)}`}>
                 <Marks timeline={data} />
               </Panel>
+              {/* Of a chosen part; one that follows the time would speak again and again. */}
               <p class="unseen" aria-live="polite">
-                {count(data.lanes.length)} lanes. {summary}
+                {!shown.isLive && `${clock(shown.from)} to ${clock(shown.to)}: ${summary}`}
               </p>
             </>
           )}

@@ -48,7 +48,7 @@ export function Warrants({
   return (
     <Panel title="Warrants" note={`${count(warrants.length)} waiting`}>
       {warrants.length === 0 && <p class="pad t3">None waits for a dog.</p>}
-      <ul class="list tall">
+      <ul class="list tall" hidden={warrants.length === 0}>
         {warrants.map(({ id, target, reason, filed_at }) => (
           <li key={id}>
             <div class="grow cut">

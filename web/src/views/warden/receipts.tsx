@@ -3,13 +3,14 @@ import type { Receipts } from "../../live/data-shapes.ts";
 import { Choice } from "../../parts/choice.tsx";
 import { count, duration, moment } from "../../parts/format.ts";
 import { Chip } from "../../parts/glyph.tsx";
-import { Panel } from "../../parts/panel.tsx";
+import { Panel, Table } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 import { copy } from "../../shell/act.ts";
 import { taskHref } from "../../shell/router.ts";
 import { VERDICT_TONE } from "./pool.tsx";
 
 type Receipt = Receipts["receipts"][number];
+const HEAD = "Time,Suspect,Verdict,Why,>Asked,>Took,>Ended,Went back,Receipt".split(",");
 const PICKS = ["All", "Executed", "Pardoned", "Failed"] as const;
 
 /** How warrants ended. A row opens its proof: each process, its signal, and when it was gone. */
@@ -26,33 +27,16 @@ export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Recei
       {shown.length === 0 ? (
         <p class="pad t3">None yet. A dance that ends leaves one.</p>
       ) : (
-        <div class="scroll-x" role="region" aria-label="Table of receipts" tabIndex={0}>
-          <table class="receipts">
-            <thead>
-              <tr>
-                <th>Time</th>
-                <th>Suspect</th>
-                <th>Verdict</th>
-                <th>Why</th>
-                <th class="right">Asked</th>
-                <th class="right">Took</th>
-                <th class="right">Ended</th>
-                <th>Went back</th>
-                <th>Receipt</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((receipt) => (
-                <Row
-                  key={receipt.warrant}
-                  receipt={receipt}
-                  isOpen={open === receipt.warrant}
-                  onToggle={() => setOpen(open === receipt.warrant ? null : receipt.warrant)}
-                />
-              ))}
-            </tbody>
-          </table>
-        </div>
+        <Table label="Table of receipts" className="receipts" head={HEAD}>
+          {shown.map((receipt) => (
+            <Row
+              key={receipt.warrant}
+              receipt={receipt}
+              isOpen={open === receipt.warrant}
+              onToggle={() => setOpen(open === receipt.warrant ? null : receipt.warrant)}
+            />
+          ))}
+        </Table>
       )}
     </Panel>
   );

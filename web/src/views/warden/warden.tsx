@@ -10,6 +10,7 @@ import { plain } from "../../parts/plain.ts";
 import { act, once } from "../../shell/act.ts";
 import { ask } from "../../shell/ask.tsx";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
+import { useRowKeys } from "../row-keys.ts";
 import { Dance } from "./dance.tsx";
 import { FileWarrant } from "./file-warrant.tsx";
 import { Findings, Pool, Verdicts, Warrants } from "./pool.tsx";
@@ -23,6 +24,9 @@ const LESSONS = [
   { title: "Start the warden", command: "viv warden up" },
   { title: "Ask an agent in tmux whether it is alive", command: "viv warrant file agent-1" },
 ];
+
+const HOW =
+  "The warden asks a silent agent up to three times, and ends only what does not answer. Each end leaves a receipt.";
 
 /** It asks before it ends: dances, the queue, and what became of each. */
 export default function WardenView() {
@@ -41,14 +45,16 @@ export default function WardenView() {
     }, LOOK_MS);
     return () => clearInterval(timer);
   }, []);
+  useRowKeys(".receipts tbody > tr:not(.proof)", "receipt", "[aria-expanded]");
   const [isFiling, setFiling] = useState(false);
   const error = all.find((one) => one.error !== null)?.error;
   const { data } = pool;
   const dances = data?.dogs ?? [];
+  const isQuiet = dances.length === 0;
   const hasNothing =
     data !== null &&
     !data.up &&
-    dances.length === 0 &&
+    isQuiet &&
     receipts.data?.receipts.length === 0 &&
     (queue.data?.warrants ?? []).length === 0;
   return (
@@ -72,15 +78,14 @@ export default function WardenView() {
           )}
           {hasNothing ? (
             <Empty title="No agent was asked yet" lessons={LESSONS}>
-              The warden asks a silent agent up to three times, and ends only what does not answer.
-              Each end leaves a receipt.
+              {HOW}
             </Empty>
           ) : (
             data && (
               <>
-                <div class="cols-2">
+                <div class={isQuiet ? "stack" : "cols-2"}>
                   <Panel title="Dances" note={`${count(dances.length)} in progress`}>
-                    {dances.length === 0 && <p class="pad t2">No agent is being asked.</p>}
+                    {isQuiet && <p class="pad t2">No agent is being asked. {HOW}</p>}
                     {dances.map((dance) => (
                       <Dance
                         key={dance.dog}
@@ -90,7 +95,7 @@ export default function WardenView() {
                       />
                     ))}
                   </Panel>
-                  <div class="stack">
+                  <div class={isQuiet ? "cols-3" : "stack"}>
                     <Pool pool={data} receipts={receipts.data} />
                     <Warrants queue={queue.data} onChange={refresh} />
                     <Verdicts receipts={receipts.data} />

@@ -9,6 +9,7 @@ import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { rowWindow } from "../board/row-window.ts";
 import { FilterField } from "../filter-field.tsx";
 import { NoTask } from "../overview/no-task.tsx";
+import { useRowKeys } from "../row-keys.ts";
 import { rateBars } from "./rate.ts";
 import "./wire.css";
 import { WireData } from "./wire-data.ts";
@@ -39,6 +40,7 @@ export default function Wire() {
   useKeys([
     { keys: ["p"], label: "Hold still, or go on", run: () => data.hold(!data.isHeld.value) },
   ]);
+  useRowKeys(".wire li", "line");
   const toggle = (event: string) => {
     const next = picked.includes(event)
       ? picked.filter((one) => one !== event)
@@ -129,12 +131,13 @@ function List({
   const box = useRef<HTMLDivElement>(null);
   const [view, setView] = useState({ top: 0, height: 800, row: ROW });
   const before = useRef<readonly WireLine[]>(lines);
-  // Who reads further down stays there: what comes on top moves the view with it.
+  // A reader further down, or on a line, stays there: what comes on top moves the view with it.
   useLayoutEffect(() => {
     const element = box.current;
     const first = before.current[0]?.key;
     before.current = lines;
-    if (element === null || element.scrollTop < 4 || first === undefined) return;
+    if (element === null || first === undefined) return;
+    if (element.scrollTop < 4 && element.querySelector("li:focus") === null) return;
     const added = lines.findIndex(({ key }) => key === first);
     if (added > 0) element.scrollTop += added * view.row;
   }, [lines]);
