@@ -28,7 +28,8 @@ interface Entry {
   timer: ReturnType<typeof setTimeout> | undefined;
   /** When the next read may begin. */
   free: number;
-  isDue: boolean;
+  /** Asked for while a read was under way: at least so long after that one; null when it was not. */
+  due: number | null;
   /** When it was last shown: old answers are forgotten. */
   left: number;
 }
@@ -36,13 +37,14 @@ interface Entry {
 /** By path, so that views share answers, and a view that is opened again shows the last one at once. */
 const entries = new Map<string, Entry>();
 const KEPT = 60;
+const DEFAULT_EVERY_MS = 250;
 
 /**
  * What a path answers, kept up to date: read when first shown, again after the named events (many
  * at once are one read), and when the connection comes back. `null`: nothing is asked.
  */
 export function useResource<T>(path: string | null, options: ResourceOptions = {}): Resource<T> {
-  const { refreshOn = [], match, every = 250 } = options;
+  const { refreshOn = [], match, every = DEFAULT_EVERY_MS } = options;
   const kinds = refreshOn.join(",");
   const entry = useMemo(() => (path === null ? null : entryOf(path)), [path]);
   const matches = useMemo(() => ({ now: match }), []);
@@ -96,7 +98,7 @@ function entryOf(path: string): Entry {
   let entry = entries.get(path);
   if (entry === undefined) {
     const state = signal({ data: null as unknown, error: null, isLoading: true });
-    const rest = { users: 0, abort: null, timer: undefined, free: 0, isDue: false, left: 0 };
+    const rest = { users: 0, abort: null, timer: undefined, free: 0, due: null, left: 0 };
     entry = { state, ...rest };
     entries.set(path, entry);
     forgetOld();
@@ -124,7 +126,7 @@ function release(entry: Entry): void {
 /** One read for many events: not before the pause is over, and never two at a time. */
 function later(path: string, entry: Entry, every: number): void {
   if (entry.abort !== null) {
-    entry.isDue = true;
+    entry.due = Math.min(entry.due ?? every, every);
     return;
   }
   if (entry.timer !== undefined && every > 0) return;
@@ -142,7 +144,7 @@ async function read(path: string, entry: Entry): Promise<void> {
   entry.abort?.abort();
   const abort = new AbortController();
   entry.abort = abort;
-  entry.isDue = false;
+  entry.due = null;
   entry.state.value = { ...entry.state.value, isLoading: true };
   const began = Date.now();
   let againIn: number | null = null;
@@ -158,5 +160,6 @@ async function read(path: string, entry: Entry): Promise<void> {
   entry.abort = null;
   // A server that needs a second for an answer is not asked four times in one.
   entry.free = Date.now() + Math.max(2 * (Date.now() - began), againIn ?? 0);
-  if ((entry.isDue || againIn !== null) && entry.users > 0) later(path, entry, 250);
+  const every = entry.due ?? (againIn === null ? null : DEFAULT_EVERY_MS);
+  if (every !== null && entry.users > 0) later(path, entry, every);
 }

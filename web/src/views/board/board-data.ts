@@ -8,8 +8,10 @@ import { pagesOf } from "./row-window.ts";
 
 /** Rows of one request and column; what is seen is at most two pages. */
 const PAGE = 50;
-/** At most four times a second. */
-const REFRESH_MS = 250;
+/** Between two refreshes: what happens right after one is still seen within 150 ms. */
+const REFRESH_MS = 80;
+/** While the server still reads the run, only its counts grow. */
+const READING_MS = 250;
 
 type Ask = { column: Column; index: number; offset: number };
 
@@ -190,9 +192,10 @@ export class BoardData {
     if (this.#refreshing !== abort) return;
     this.#refreshing = null;
     const tookMs = Date.now() - began;
-    this.#free = Date.now() + Math.max(REFRESH_MS, 2 * tookMs);
-    // While the server still reads the run, its counts grow without events.
-    if (this.#isDue || this.reading.value !== null) this.refreshSoon();
+    const isReading = this.reading.value !== null;
+    this.#free = Date.now() + Math.max(isReading ? READING_MS : REFRESH_MS, 2 * tookMs);
+    // Those counts grow without events.
+    if (this.#isDue || isReading) this.refreshSoon();
     if (this.#missing().length > 0) void this.#fill();
   }
 
