@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import type { ToolSet } from "ai";
 import { z } from "zod";
+import { afterOutput } from "../../platform/processes/after-output.ts";
 import { brief } from "../vendors/event-reader.ts";
 import { messageOf } from "./call-failures.ts";
 import { CappedText } from "./capped-text.ts";
@@ -150,9 +151,6 @@ export interface ShellOptions {
   signal: AbortSignal;
 }
 
-/** Processes in the background may hold the pipes open; they are awaited no longer than this. */
-const DRAIN_MS = 250;
-
 /**
  * Runs a command in a process group of its own, and ends the whole group on a time-out. After a normal
  * exit its background processes keep running: the next command may need a server among them, and the
@@ -191,14 +189,11 @@ export function runShell(
     });
     child.on("exit", (exit, exitSignal) => {
       over();
-      const settle = () => {
-        clearTimeout(drain);
+      afterOutput(child, () => {
         child.stdout.destroy();
         child.stderr.destroy();
         resolve({ exit, signal: exitSignal, isTimedOut, output: output.toString() });
-      };
-      const drain = setTimeout(settle, DRAIN_MS);
-      child.on("close", settle);
+      });
     });
   });
 }

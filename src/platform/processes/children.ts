@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { StringDecoder } from "node:string_decoder";
 import type { Machine, ProcessIdentity } from "../../base/clock.ts";
 import { RotatingLog } from "../files/rotating-log.ts";
+import { afterOutput } from "./after-output.ts";
 import { explainStart } from "./explain-start.ts";
 import { LineSplitter } from "./line-splitter.ts";
 import { treeOf } from "./process-tree.ts";
@@ -71,8 +72,6 @@ export const timers: Timers = {
 const LOG_BYTES = 5 * 1024 * 1024;
 const LAST_WORDS = 4 * 1024;
 const LONGEST_LINE = 256 * 1024;
-/** Time to read the pipes after its end; a process that inherited them may hold them open for ever. */
-const DRAIN_MS = 200;
 
 export function localChildren(machine: Machine): Children {
   return {
@@ -130,13 +129,10 @@ function follow(
   const ended = new Promise<ChildEnd>((resolve) => {
     child.once("exit", (exit, signal) => {
       isOver = true;
-      const settle = () => {
-        clearTimeout(timer);
+      afterOutput(child, () => {
         log.close();
         resolve({ exit, signal, lastWords: lastWords + errors.end() });
-      };
-      const timer = setTimeout(settle, DRAIN_MS);
-      child.once("close", settle);
+      });
     });
   });
   const send = (to: number, signal: NodeJS.Signals) => {

@@ -1,5 +1,6 @@
 import { spawn } from "node:child_process";
 import { messageOf } from "../../base/errors.ts";
+import { afterOutput } from "./after-output.ts";
 
 /** A program of the user's that is told something, and ends soon. */
 export interface HookCommand {
@@ -56,7 +57,7 @@ export function runHook({ argv, stdin, cwd, env, timeoutMs }: HookCommand): Prom
     child.on("exit", (status, signal) => {
       clearTimeout(timer);
       killAll(); // processes that it left behind
-      setImmediate(() => {
+      afterOutput(child, () => {
         child.stderr.destroy();
         if (status === 0 && !isLate) return resolve({ kind: "done" });
         const late = isLate && `it did not end within ${timeoutMs / 1000} s`;
