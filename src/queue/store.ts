@@ -359,6 +359,7 @@ export interface DependencyFact {
   id: string;
   met: boolean;
   state: TaskState | "quarantined" | "unknown";
+  cancelled?: true | undefined;
   worker?: string;
   since?: string;
 }
@@ -441,7 +442,7 @@ export interface Queue {
   ids(state: TaskState): Promise<string[]>;
   counts(): Promise<Counts>;
   workers(): Promise<WorkerView[]>;
-  dependencies(task: Task): Promise<DependencyFact[]>;
+  dependencies(task: Pick<Task, "depends_on">): Promise<DependencyFact[]>;
   attemptsOf(id: string): Promise<AttemptRecord[]>;
 
   /** Ledger lines, oldest first; of one task when `task` is given. */

@@ -52,6 +52,7 @@ describe("why it is not moving", () => {
         dependencies: [
           { id: "ok", met: true, state: "done" },
           { id: "f", met: false, state: "failed" },
+          { id: "s", met: false, state: "failed", cancelled: true },
           { id: "u", met: false, state: "unknown" },
           { id: "q", met: false, state: "quarantined" },
           { id: "c", met: false, state: "claimed", worker: "w7", since: iso(-180) },
@@ -60,12 +61,14 @@ describe("why it is not moving", () => {
     );
     expect(reasons.map(({ code }) => code)).toEqual([
       "dependency_failed",
+      "dependency_failed",
       "dependency_unknown",
       "dependency_unknown",
       "dependency_waiting",
     ]);
     expect(reasons.map(({ text }) => text)).toEqual([
       "waits for f, which failed",
+      "waits for s, which was cancelled",
       "waits for u, which is not enqueued yet",
       "waits for q, which is in quarantine",
       "waits for c, which is claimed by w7 for 3h",

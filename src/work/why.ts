@@ -274,10 +274,12 @@ function ago(facts: WhyFacts, since = facts.since): string {
 function dependencyReasons(facts: WhyFacts): Reason[] {
   const { cycle } = facts;
   const unmet = facts.dependencies.filter(({ met }) => !met);
-  const reasons = unmet.map(({ id, state, worker, since }) => {
+  const reasons = unmet.map(({ id, state, cancelled, worker, since }) => {
     const waits = `waits for ${id}, which`;
-    if (state === "failed")
-      return reason("dependency_failed", `${waits} failed`, `viv retry ${idWord(id)}`);
+    if (state === "failed") {
+      const how = cancelled ? "was cancelled" : "failed";
+      return reason("dependency_failed", `${waits} ${how}`, `viv retry ${idWord(id)}`);
+    }
     if (state === "unknown") {
       const command = `viv enqueue --id ${id} --type TYPE`;
       return reason("dependency_unknown", `${waits} is not enqueued yet`, command);

@@ -369,6 +369,39 @@ describe("what needs a person", () => {
     expect(await say("report")).toContain("2 tasks wait for it; exit 2: no room");
   });
 
+  it("is what tasks wait for and nothing brings: a cancelled task, an id that is not enqueued", async () => {
+    await onRun(async (store) => {
+      await finished(store, "ended");
+      await store.enqueue({ id: "stopped", type: "x" });
+      await store.enqueue({ id: "alone", type: "x" });
+      await store.enqueue({ id: "a", type: "x", depends_on: ["stopped"] });
+      await store.enqueue({ id: "b", type: "x", depends_on: ["a"] });
+      await store.enqueue({ id: "c", type: "x", depends_on: ["mistyped"] });
+      await store.enqueue({
+        id: "later",
+        type: "x",
+        depends_on: ["ended"],
+        not_before: "2099-01-01T00:00:00Z",
+      });
+      for (const id of ["stopped", "alone"]) await store.cancel(id, { by: "pia" });
+    });
+    const { needs_you } = await report();
+    expect(brief({ needs_you } as Report)).toEqual([
+      ["stuck", "stopped", "cancelled", "viv retry stopped"],
+      ["stuck", "mistyped", "not enqueued", "viv why c"],
+    ]);
+    expect(needs_you.map(({ blocks, tasks }) => [blocks, tasks])).toEqual([
+      [2, ["stopped"]],
+      [1, ["c"]],
+    ]);
+    expect(await say("report")).toContain("2 tasks wait for it; cancelled");
+    await onRun((store) =>
+      store.enqueue({ id: "mistyped", type: "x", not_before: "2099-01-01T00:00:00Z" }),
+    );
+    const left = (await report()).needs_you.filter(({ kind }) => kind === "stuck");
+    expect(left.map(({ subject }) => subject)).toEqual(["stopped"]);
+  });
+
   it("names of many reviews those that tasks wait for, also the youngest", async () => {
     await onRun(async (store) => {
       for (let n = 1; n <= 60; n++) await finished(store, `r.${n}`, { review: true });

@@ -92,7 +92,7 @@ describe("a task that waits", () => {
         },
         {
           code: "dependency_failed",
-          text: "waits for failed, which failed",
+          text: "waits for failed, which was cancelled",
           command: "viv retry failed",
         },
         {

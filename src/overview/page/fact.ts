@@ -52,12 +52,17 @@ const IN: Record<string, string> = {
 
 function whyWaiting({ needs, notBefore, restsUntil, failure }: Entry, now: number): string | null {
   const open = (needs ?? []).filter(({ column }) => column !== "done");
-  const worst = open.find(({ column }) => column === "failed") ?? open[0];
+  // That which does not go on by itself.
+  const worst =
+    open.find(({ column }) => column === "failed") ??
+    open.find(({ column }) => column === null) ??
+    open[0];
   if (worst !== undefined) {
-    const isOne = open.length === 1 || worst.column === "failed";
+    const isOne = open.length === 1 || worst.column === "failed" || worst.column === null;
     if (!isOne) return `waits for ${counted(open.length, "task")}`;
     const more = open.length > 1 ? `, and ${open.length - 1} more` : "";
-    return `waits for ${worst.id}, ${IN[worst.column ?? ""] ?? "which is not there"}${more}`;
+    const where = worst.isCancelled ? "which was cancelled" : IN[worst.column ?? ""];
+    return `waits for ${worst.id}, ${where ?? "which is not there"}${more}`;
   }
   if (restsUntil > now) {
     const because = failure === null ? "" : `: ${failure}`;

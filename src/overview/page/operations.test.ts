@@ -87,6 +87,20 @@ describe("cards", () => {
     expect(all.get("e")).toMatchObject({ fact: "Edit src/a.ts", usd: 0.25, worker: "ada" });
   });
 
+  it("tell a cancelled dependency, and one that is not there, before those that go on", async () => {
+    const { store, ask } = await world();
+    await store.enqueue({ id: "stopped", type: "fix" });
+    await store.cancel("stopped");
+    await store.enqueue({ id: "d", type: "fix" });
+    await store.enqueue({ id: "a", type: "sum", depends_on: ["d", "nowhere"] });
+    await store.enqueue({ id: "b", type: "sum", depends_on: ["d", "stopped"] });
+    const [waiting] = (await ask(cards)).windows;
+    expect(waiting?.cards.map(({ fact }) => fact)).toEqual([
+      "waits for nowhere, which is not there, and 1 more",
+      "waits for stopped, which was cancelled, and 1 more",
+    ]);
+  });
+
   it("takes windows as a list or as one text, and refuses others", async () => {
     const { store, ask } = await world();
     for (const id of ["t.1", "t.2", "t.3"]) await store.enqueue({ id, type: "fix" });

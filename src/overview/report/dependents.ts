@@ -1,3 +1,4 @@
+import { TASK_STATES } from "../../queue/states.ts";
 import type { Store } from "../../queue/store.ts";
 import { Slices } from "../page/slices.ts";
 
@@ -13,6 +14,16 @@ export class Dependents {
     }
   }
 
+  /** What they wait for, each once. */
+  get needs(): Iterable<string> {
+    return this.#byNeed.keys();
+  }
+
+  /** Some task that waits for it itself. */
+  oneThatNeeds(id: string): string | undefined {
+    return this.#byNeed.get(id)?.[0];
+  }
+
   /** How many tasks wait for one of these, directly or through others that wait. */
   waitingFor(tasks: Iterable<string>): number {
     const seen = new Set(tasks);
@@ -21,6 +32,26 @@ export class Dependents {
     for (const id of seen) for (const other of this.#byNeed.get(id) ?? []) seen.add(other);
     return seen.size - own;
   }
+}
+
+/**
+ * What is needed, and has never been enqueued. A task may come after those that wait for it, so this is of
+ * now.
+ */
+export async function notEnqueued(store: Store, dependents: Dependents): Promise<string[]> {
+  const left = new Set(dependents.needs);
+  for (const state of TASK_STATES) {
+    if (left.size > 0) for (const id of await store.ids(state)) left.delete(id);
+  }
+  const absent: string[] = [];
+  const slices = new Slices();
+  for (const id of left) {
+    // A task that moved meanwhile was in no list.
+    const [fact] = await store.dependencies({ depends_on: [id] });
+    if (fact?.state === "unknown") absent.push(id);
+    await slices.rest();
+  }
+  return absent;
 }
 
 export async function readDependents(store: Store): Promise<Dependents> {

@@ -32,6 +32,10 @@ export interface NeedFacts {
   /** Failures from before the period. */
   olderFailures: readonly string[];
   dependents: Dependents;
+  /** Cancelled by a person. */
+  cancelled: readonly { id: string; since: string }[];
+  /** Some tasks wait for these, and they were never enqueued. */
+  notEnqueued: readonly string[];
   landings: readonly Landing[];
   unreadableLandings: readonly string[];
   accounts: readonly AccountState[];
@@ -64,6 +68,7 @@ export function needsYou(facts: NeedFacts): Need[] {
   const all = [
     ...reviewNeeds(facts),
     ...failureNeeds(facts),
+    ...stuckNeeds(facts),
     ...mergeNeeds(facts),
     ...accountNeeds(facts),
     ...crewNeeds(facts),
@@ -134,6 +139,32 @@ function failureNeeds({ failures, olderFailures, runWords, dependents }: NeedFac
   return needs;
 }
 
+/** What tasks wait for, and nothing brings. */
+function stuckNeeds({ cancelled, notEnqueued, runWords, dependents }: NeedFacts): Need[] {
+  const all = [
+    ...cancelled.map(({ id, since }) => {
+      const command = `viv retry ${idWord(id)}${runWords}`;
+      return need("stuck", "cancelled", { subject: id, tasks: [id], command, since });
+    }),
+    ...notEnqueued.map((id) => {
+      const waiting = dependents.oneThatNeeds(id) ?? "";
+      const command = `viv why ${idWord(waiting)}${runWords}`;
+      return need("stuck", "not enqueued", { subject: id, tasks: [waiting], command });
+    }),
+  ];
+  const needs = byBlocks(
+    all
+      .map((one) => ({ ...one, blocks: dependents.waitingFor([one.subject]) }))
+      .filter(({ blocks }) => blocks > 0),
+  );
+  const others = needs.slice(MOST).map(({ subject }) => subject);
+  if (others.length === 0) return needs;
+  const text = `${counted(others.length, "other task", formatCount)}, cancelled or not enqueued`;
+  const more = { count: others.length, command: `viv ls --state waiting${runWords}` };
+  const rest = need("stuck", text, { ...more, blocks: dependents.waitingFor(others) });
+  return [...needs.slice(0, MOST), rest];
+}
+
 /** States of a landing in which nothing goes on by itself. */
 const STUCK: Partial<Record<Landing["state"], string>> = {
   needs_you: "sent back as often as allowed",
@@ -142,7 +173,7 @@ const STUCK: Partial<Record<Landing["state"], string>> = {
   red: "the proof of the merge failed",
 };
 
-export function isStuck({ state }: Landing): boolean {
+function isStuck({ state }: Landing): boolean {
   return state in STUCK;
 }
 

@@ -73,7 +73,7 @@ export function documentOf(report: Report, room: Room): ReportDocument {
   };
 }
 
-const BAD: readonly Need["kind"][] = ["choked", "failed", "quarantine", "ledger", "setup"];
+const BAD: readonly Need["kind"][] = ["choked", "failed", "stuck", "quarantine", "ledger", "setup"];
 
 /**
  * Where there is no room for all, each kind keeps its first ones, and the rest is one line. Where there is no room

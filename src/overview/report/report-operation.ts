@@ -15,11 +15,11 @@ import { hasWorkspaces, limitsSection, routeFor, routesSection } from "../../wor
 import { workspaceUsePort } from "../../work/host.ts";
 import { remarkIn } from "../../work/remark.ts";
 import { SINCE } from "../model-operations.ts";
-import { Dependents, readDependents } from "./dependents.ts";
+import { Dependents, notEnqueued, readDependents } from "./dependents.ts";
 import { groupFailures, timeOf } from "./failures.ts";
 import { landedIn } from "./landed.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
-import { isStuck, type NeedFacts, needsYou, type ReviewFact } from "./needs-you.ts";
+import { type NeedFacts, needsYou, type ReviewFact } from "./needs-you.ts";
 import { periodFrom } from "./period.ts";
 import {
   readDone,
@@ -63,15 +63,13 @@ export const report = defineRunOperation({
     const landed = await landedIn(digest, landings, since, port);
     const counts = countsInWords(await store.counts());
     const words = await runWords(context, port);
-    // One that a person stopped needs no person.
+    const cancelled = states.failed.filter((one) => one.cancelled);
     const failed = states.failed
-      .filter(({ cancelled }) => !cancelled)
+      .filter((one) => !one.cancelled)
       .map(({ id, since }) => ({ id, since, facts: digest.tasks.get(id) }));
     const failedNow = failed.filter((one) => !(timeOf(one) < since));
-    // Only then are the files of the tasks that wait opened.
-    const hasBlockers = failed.length + counts.review > 0 || landings.some(isStuck);
     const usedUp = (limits && budget?.usedUp(limits, null)) ?? null;
-    const dependents = hasBlockers ? await readDependents(store) : new Dependents();
+    const dependents = counts.waiting > 0 ? await readDependents(store) : new Dependents();
     const reviews = mostWaitedFor(states.review, dependents);
     const allWorkers = await store.workers();
     const workers = allWorkers.filter(({ alive }) => alive);
@@ -93,7 +91,7 @@ export const report = defineRunOperation({
         reviewLimit: here.config?.section(limitsSection).review,
         failures: groupFailures(failedNow),
         olderFailures: failed.filter((one) => timeOf(one) < since).map(({ id }) => id),
-        dependents,
+        ...{ dependents, cancelled, notEnqueued: await notEnqueued(store, dependents) },
         accounts: (await accountsInUse(context)).all,
         budget: usedUp && !usedUp.isShared ? usedUp.text : null,
         quarantine: join(store.folder, "quarantine"),
@@ -106,7 +104,7 @@ export const report = defineRunOperation({
         pausedWorkers: allWorkers.flatMap(({ name, paused }) => (paused ? { name, paused } : [])),
         setups: await heldTypes(context),
       }),
-      cancelled: states.failed.length - failed.length,
+      cancelled: cancelled.length,
       done,
       landed: { ...landed, waiting: branchesLeft(store, withWorkspace, digest, landings) },
       outcomes: Object.fromEntries(digest.outcomes),

@@ -6,6 +6,7 @@ export const NEEDS = [
   "review",
   "choked",
   "failed",
+  "stuck",
   "merge",
   "setup",
   "config",
@@ -89,7 +90,7 @@ export const reportOutput = z.object({
   /** Now, as in `ls`. */
   counts,
   needs_you: z.array(need),
-  /** Of the failed tasks of now, those that a person cancelled: they need nobody. */
+  /** Of the failed tasks of now, those that a person cancelled: no failures. */
   cancelled: z.number(),
   /** Tasks that are done, and became that in the period. */
   done: z.object({

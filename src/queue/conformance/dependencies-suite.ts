@@ -57,6 +57,18 @@ export function dependenciesSuite(make: MakeHarness): void {
       await finish(store, "b");
     });
 
+    test("a cancelled one is told from one that failed", async () => {
+      const store = await run().open();
+      for (const id of ["stopped", "broken"]) await store.enqueue({ id, type: "t" });
+      await store.cancel("stopped");
+      await store.fail(refOf(await claimOne(store, "w")), { final: true });
+      const facts = await store.dependencies({ depends_on: ["stopped", "broken"] });
+      expect(facts.map(({ state, cancelled }) => [state, cancelled])).toEqual([
+        ["failed", true],
+        ["failed", undefined],
+      ]);
+    });
+
     test("a graph is worked off in an order that respects it", async () => {
       const store = await run().open({ durability: "fast" });
       const edges: Record<string, string[]> = {

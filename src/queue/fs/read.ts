@@ -324,8 +324,11 @@ export function viewWorkers(run: FsRun): WorkerView[] {
   });
 }
 
-export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
-  return task.depends_on.map((id) => {
+export function dependencyFacts(
+  run: FsRun,
+  { depends_on }: Pick<Task, "depends_on">,
+): DependencyFact[] {
+  return depends_on.map((id) => {
     const place = isName(id) ? locate(run, id) : null;
     const met = isMet(run, id, () => completedTasks(run));
     const stats = place ? statIfThere(place.path) : undefined;
@@ -334,6 +337,7 @@ export function dependencyFacts(run: FsRun, task: Task): DependencyFact[] {
       id,
       met,
       state: place?.state ?? (quarantined ? "quarantined" : met ? "done" : "unknown"),
+      cancelled: place?.state === "failed" && isCancelled(run, id) ? true : undefined,
       worker: place?.worker,
       since: stats && changedAt(stats),
     };

@@ -25,6 +25,7 @@ const KIND: Record<Need["kind"], [string, Tone]> = {
   review: ["Review", "review"],
   choked: ["Choke", "failed"],
   failed: ["Failed", "failed"],
+  stuck: ["Stuck", "failed"],
   merge: ["Merge", "review"],
   setup: ["Set-up", "review"],
   config: ["viv.toml", "review"],
