@@ -322,6 +322,7 @@ describe("a mistake elsewhere", () => {
     ["colour = 1", 'unknown key "colour".'],
     ["[colour]", 'unknown table "colour".'],
     ["[handler.default]", 'unknown table "handler"; did you mean "handlers"?'],
+    ["[routes.fix]", 'unknown table "routes"; a route is written as [handlers.TYPE].'],
     ["[[limit]]", 'unknown key "limit"; did you mean "limits"?'],
     ['handler = "x"', 'unknown key "handler"; it belongs in a table like [handlers.default].'],
     ["run = 5", "run must be the path of a directory."],
