@@ -47,6 +47,6 @@ export function readSections(top: ConfigTable): GetSection {
     return values.get(one) as ReturnType<typeof one>;
   };
   for (const one of SECTIONS) section(one);
-  top.refuseOthers((key) => (top.hasTable(key) ? undefined : belongsInRoute(key)));
+  top.refuseOthers((key) => belongsInRoute(key, top.hasTable(key)));
   return section;
 }

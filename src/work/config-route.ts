@@ -85,9 +85,10 @@ export function noRoute(config: Config, type: string): string | null {
   return `no route takes tasks of type ${type}, so that it waits; ${hint}`;
 }
 
-/** A hint for a route's key that stands above the first table by mistake, or a table of another name. */
-export function belongsInRoute(key: string): string | undefined {
+/** A hint for a route's key that stands above the first table by mistake, and for a table of another name. */
+export function belongsInRoute(key: string, isTable: boolean): string | undefined {
   if (/^(routes?|tasks?|types?)$/.test(key)) return "a route is written as [handlers.TYPE]";
+  if (isTable) return undefined;
   const isRouteKey = [...OWN_KEYS, ...NEED_KEYS, ...ENGINE_KEYS].includes(key);
   return isRouteKey ? "it belongs in a table like [handlers.default]" : undefined;
 }
