@@ -529,6 +529,24 @@ it("teaches the next command where there is nothing to do", async () => {
   await up.end();
 });
 
+it("begins without a viv.toml, and its server knows the one that is written later", async () => {
+  const here = farm();
+  rmSync(join(here.folder, "viv.toml"));
+  expect(here.say("init", "run").status).toBe(0);
+  const env = { VIV_STATE: join(here.folder, "state") };
+  const up = new Running(["up", "--json"], { cwd: here.folder, env });
+  await up.says('"ready"');
+  here.write("viv.toml", '[[schedule]]\nname = "n"\ncron = "@daily"\ntype = "x"\n');
+  const names = async () => {
+    const answer = await fetch(`${here.ps().address}/api/schedule/ls`).catch(() => null);
+    const { schedules = [] } = ((await answer?.json()) ?? {}) as { schedules?: { name: string }[] };
+    return schedules.map(({ name }) => name);
+  };
+  await until("it answers with the schedule", async () => (await names()).includes("n"));
+  up.child.kill("SIGTERM");
+  expect((await up.end()).status).toBe(0);
+});
+
 describe("schedules", () => {
   const EVERY_SECOND = '[[schedule]]\nname = "tick"\ncron = "* * * * * *"\ntype = "x"\n';
 
