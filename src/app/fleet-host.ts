@@ -98,7 +98,7 @@ async function factsOf(
       (fleet?.hasServer ?? true) ? JSON.stringify([config?.file, fleet?.written("server")]) : null,
     hasPort: fleet?.hasPort ?? false,
     schedules: schedules.length > 0 ? JSON.stringify(schedules) : null,
-    notifications: targets.length > 0 ? "" : null,
+    notifications: targets.length > 0 ? String(targets.length) : null,
   };
 }
 

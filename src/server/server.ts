@@ -24,7 +24,7 @@ export interface ServerOptions {
   limits?: Partial<Limits>;
   /** A sentence that a person should read. */
   warn(sentence: string): void;
-  /** viv.toml was read anew, and counts. */
+  /** viv.toml or the certificate was read anew, and counts. */
   onReloaded?(file: string): void;
 }
 
@@ -96,7 +96,10 @@ export async function startServer({
     const server = limited(tlsServer ?? createServer(options, listener), limits);
     const close = closer(server);
     port = await listen(server, settings);
-    const unfollow = tls?.follow((pair) => tlsServer?.setSecureContext(pair), warn);
+    const unfollow = tls?.follow((pair) => {
+      tlsServer?.setSecureContext(pair);
+      onReloaded(settings.tls?.cert ?? "");
+    }, warn);
     return {
       address: addressOf(settings, port),
       port,

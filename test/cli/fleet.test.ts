@@ -426,6 +426,8 @@ describe("in the background", () => {
       existsSync(join(here.folder, "told"))
         ? readFileSync(join(here.folder, "told"), "utf8").split("\n").filter(Boolean)
         : [];
+    here.write("viv.toml", toml(notify + notify.replace("failed", "landed"), 0));
+    await until("ps knows both", () => here.part("notifications")?.doing === "2 targets");
     const subjects = () =>
       told().flatMap((line) =>
         (JSON.parse(line).events as { subject: string }[]).map(({ subject }) => subject),
