@@ -43,10 +43,15 @@ export function clocks(context: Context, store: Store): Record<PartKind, Clock> 
     notifications: async (config, emit, signal) => {
       const { notifyBeside } = await import("./notify-beside.ts");
       const here = { ...context.here, config: config() };
-      const onError = (message: string) => emit({ kind: "trouble", message });
-      const beside = await notifyBeside("up", { ...context, here }, store, onError, true);
-      const targets = config()?.section(notifySection).length ?? 0;
-      emit({ kind: "well", doing: counted(targets, "target") });
+      const doing = counted(config()?.section(notifySection).length ?? 0, "target");
+      let isWell = true;
+      const onError = (message: string) => {
+        isWell = false;
+        emit({ kind: "trouble", doing, message });
+      };
+      const onWell = () => emit({ kind: "well", doing });
+      const beside = await notifyBeside("up", { ...context, here }, store, onError, true, onWell);
+      if (isWell) onWell();
       await aborted(signal);
       await beside.stop();
     },

@@ -93,10 +93,12 @@ async function factsOf(
     crew: crew && JSON.stringify([crew.file, config?.section(crewSection)]),
     warden: fleet?.written("warden") ?? null,
     agents: existsSync(agents) ? agents : null,
-    server: (fleet?.hasServer ?? true) ? (fleet?.written("server") ?? "") : null,
+    // A server without a viv.toml does not look for one: with the first one it is started again.
+    server:
+      (fleet?.hasServer ?? true) ? JSON.stringify([config?.file, fleet?.written("server")]) : null,
     hasPort: fleet?.hasPort ?? false,
     schedules: schedules.length > 0 ? JSON.stringify(schedules) : null,
-    notifications: targets.length > 0 ? "" : null,
+    notifications: targets.length > 0 ? String(targets.length) : null,
   };
 }
 

@@ -39,6 +39,8 @@ export async function notifyBeside(
   onError: (message: string) => void,
   /** It goes on for long: an edit of viv.toml counts from then on. */
   follows = false,
+  /** What an error was about is over. */
+  onWell: () => void = () => {},
 ): Promise<Beside> {
   const room = ROOMS[command] ?? "none";
   const services = new Map<string, NotifyService>();
@@ -49,7 +51,7 @@ export async function notifyBeside(
   const serve = (outbox: string, place: string, source?: ReturnType<typeof runSource>) => {
     const known = services.get(outbox);
     if (known !== undefined) return known;
-    const made = serviceIn(context, outbox, place, { targets, onError, source });
+    const made = serviceIn(context, outbox, place, { targets, onError, onWell, source });
     services.set(outbox, made);
     return made;
   };
@@ -169,6 +171,7 @@ const TOLD_LATE_MS = 86_400_000;
 interface ServiceNeeds {
   targets(): readonly Target[];
   onError(message: string): void;
+  onWell(): void;
   source?: Source & { onNews(act: () => void): () => void };
 }
 
@@ -176,7 +179,7 @@ function serviceIn(
   context: Context,
   outbox: string,
   place: string,
-  { targets, onError, source }: ServiceNeeds,
+  { targets, onError, onWell, source }: ServiceNeeds,
 ): NotifyService {
   const { now } = context;
   const files = outboxIn(outbox);
@@ -185,5 +188,5 @@ function serviceIn(
     ...{ targets, now, random: Math.random, knowsAll: true },
     deliver: (target, said) => deliverHere(context, target, said),
   });
-  return notifyService({ intake, sender, now, watch: source?.onNews, onError });
+  return notifyService({ intake, sender, now, watch: source?.onNews, onError, onWell });
 }

@@ -23,6 +23,16 @@ it("a worker that holds tasks back says why also after another edit of viv.toml"
   expect(noteAfter("worker", bad, reloaded)).toBe("");
 });
 
+it("a worker's note of what has failed goes when it claims again, that of a bad viv.toml does not", () => {
+  const trouble = (code: string) => ({ kind: "trouble", code, message: "oh" });
+  const claimed = { kind: "claimed", id: "t", type: "x", attempt: 1 };
+  const held = { kind: "held", reasons: ["the gate is full"] };
+  expect(noteAfter("worker", trouble("DISK_FULL"))).toBe("oh");
+  expect(noteAfter("worker", trouble("DISK_FULL"), claimed)).toBe("");
+  expect(noteAfter("worker", held, trouble("DISK_FULL"), claimed)).toBe("the gate is full");
+  expect(noteAfter("worker", trouble("INVALID"), claimed)).toBe("oh");
+});
+
 it("a crew's note of a member goes when that member has worked again, or is removed", () => {
   const trouble = (name: string) => ({ kind: "trouble", name, message: "the disk is full" });
   const ran = (name: string, outcome = "done") => ({ kind: "ran", name, outcome });

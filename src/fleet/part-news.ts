@@ -24,10 +24,12 @@ export interface PartNews {
   note: string;
   /** Of a worker: why it holds tasks back, which it tells when that changes. */
   holds: string;
+  /** Of a worker: the note is about what was, and is over when it goes on. */
+  isPast: boolean;
 }
 
 export const NO_NEWS: PartNews = {
-  ...{ resting: "idle", atHand: new Map(), base: "", note: "", holds: "" },
+  ...{ resting: "idle", atHand: new Map(), base: "", note: "", holds: "", isPast: false },
 };
 
 /** The news after an event. An event of an unknown kind only says that the part is there. */
@@ -57,7 +59,8 @@ const READERS: Partial<Record<PartKind, Reader>> = {
         return { ...news, base: typesIn(event.types) };
       case "claimed": {
         const again = Number(event.attempt) > 1 ? `, attempt ${event.attempt}` : "";
-        return withOne(news, text(event.id), `${text(event.id)} (${text(event.type)}${again})`);
+        const now = news.isPast ? { ...news, note: news.holds, isPast: false } : news;
+        return withOne(now, text(event.id), `${text(event.id)} (${text(event.type)}${again})`);
       }
       case "ended":
         return withoutOne(news, text(event.id));
@@ -65,12 +68,19 @@ const READERS: Partial<Record<PartKind, Reader>> = {
         const reasons = Array.isArray(event.reasons) ? event.reasons.map(String) : [];
         // Not in how long: it is read for hours.
         const holds = reasons.map((reason) => reason.replace(/ \(in [^)]*\)/, "")).join("; ");
-        return { ...news, resting: holds === "" ? "idle" : "paused", note: holds, holds };
+        return {
+          ...news,
+          resting: holds === "" ? "idle" : "paused",
+          note: holds,
+          holds,
+          isPast: false,
+        };
       }
       case "trouble":
-        return { ...news, note: text(event.message) };
+        // A viv.toml with mistakes stays so until it is read anew.
+        return { ...news, note: text(event.message), isPast: event.code !== "INVALID" };
       case "reloaded":
-        return { ...news, note: news.holds };
+        return { ...news, note: news.holds, isPast: false };
       default:
         return news;
     }

@@ -65,7 +65,7 @@ export function partsOf(
   });
   return [
     clock("reaper", ""),
-    ...(notifications === null ? [] : [clock("notifications", "")]), // it reads its own changes
+    ...(notifications === null ? [] : [clock("notifications", notifications)]),
     ...(schedules === null ? [] : [clock("schedules", schedules)]),
     ...(server === null ? [] : [serverOf(program("server", server, "serve", on), facts.hasPort)]),
     ...(warden === null ? [] : [program("warden", warden, "warden", "up")]),

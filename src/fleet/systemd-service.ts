@@ -6,6 +6,7 @@ import { VivError } from "../base/errors.ts";
 import { isName, MAX_NAME_LENGTH } from "../base/names.ts";
 import { quoted } from "../base/text.ts";
 import { flag, list, text } from "../operation/fields.ts";
+import { stateFolder } from "../platform/files/state-files.ts";
 import { commandLine, plainPath, quotedWord } from "../platform/systemd/systemd.ts";
 import type { UnitFiles } from "../platform/systemd/unit-files.ts";
 import { defineRunOperation, type RunContext } from "../queue/operation.ts";
@@ -115,12 +116,15 @@ async function plannedUnits(
   files: UnitFiles,
 ): Promise<Unit[]> {
   const { here } = context;
-  // The user manager's own PATH is short. No other variable is passed on.
-  const path = here.env.PATH || "/usr/local/bin:/usr/bin:/bin";
+  // The user manager's own PATH is short. With another state folder it would have another token, gate and
+  // accounts than the commands that are typed. No other variable is passed on.
+  const { PATH, VIV_STATE, XDG_STATE_HOME } = here.env;
+  const state = VIV_STATE || XDG_STATE_HOME ? [`VIV_STATE=${stateFolder(here.env, here.cwd)}`] : [];
+  const variables = [`PATH=${PATH || "/usr/local/bin:/usr/bin:/bin"}`, ...state];
   const run = (verb: string, ...args: string[]) => [
     `ExecStart=${commandLine([...viv, verb, "--run", place.runDir, ...args])}`,
     `WorkingDirectory=${plainPath(here.config?.folder ?? here.cwd, "the folder")}`,
-    `Environment=${quotedWord(`PATH=${path}`, "the variable")}`,
+    ...variables.map((one) => `Environment=${quotedWord(one, "the variable")}`),
   ];
   const stopSeconds = Math.ceil(parseDuration(grace, "--grace") / 1000) + AFTER_GRACE_SECONDS;
   if (fleet) return [fleetUnitFor(place, run("up", "--json"), stopSeconds)];

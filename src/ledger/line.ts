@@ -85,6 +85,12 @@ export function entryFrom(text: string, room: string): Entry | null {
   const line = parseRecord(text);
   if (line === null || typeof line.event !== "string" || typeof line.at !== "string") return null;
   const { at, room: own, event, agent, ...rest } = line;
+  for (const key of ["task", "type", "note"] as const) {
+    if (rest[key] === undefined || typeof rest[key] === "string") continue;
+    // By another writer: its own words, where everything that reads lines expects a text.
+    if (rest[key] === null) delete rest[key];
+    else rest[key] = JSON.stringify(rest[key]);
+  }
   const actor = textIn(agent) ?? textIn(rest.worker) ?? textIn(rest.by) ?? PROGRAM;
   return { at, room: textIn(own) ?? room, event, agent: actor, ...rest } as Entry;
 }

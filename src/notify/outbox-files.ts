@@ -30,8 +30,11 @@ export type OutboxFiles = ReturnType<typeof outboxIn>;
 export function outboxIn(folder: string) {
   const dirOf = (state: MessageState) => join(folder, state);
   const pathOf = (state: MessageState, id: string) => join(folder, state, `${id}.json`);
+  /** In a place that is there: a run that was removed or moved away is not made anew. */
   const make = () => {
-    for (const state of MESSAGE_STATES) mkdirSync(dirOf(state), { recursive: true, mode: 0o700 });
+    for (const path of [folder, ...MESSAGE_STATES.map(dirOf)]) {
+      unlessTaken(() => mkdirSync(path, { mode: 0o700 }));
+    }
   };
   const ids = (state: MessageState) =>
     listed(dirOf(state))

@@ -41,6 +41,7 @@ function service() {
       };
     },
     onError: (message) => errors.push(message),
+    onWell: () => errors.push("over"),
   });
   const fail = (error: Error | null) => {
     trouble = error;
@@ -75,7 +76,7 @@ describe("notifications beside a worker", () => {
     expect(seen.passes).toHaveLength(2);
   });
 
-  it("enter what other rooms hand in, and say an error once", async () => {
+  it("enter what other rooms hand in, and say an error once, and when it is over", async () => {
     const { made, seen, errors, fail } = service();
     await settle();
     fail(new Error("the disk is full"));
@@ -87,6 +88,8 @@ describe("notifications beside a worker", () => {
     fail(null);
     await vi.advanceTimersByTimeAsync(60_000);
     expect(seen.passes.length).toBeGreaterThan(1);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(errors.slice(1)).toEqual(["over"]);
   });
 
   it("end with a last look, which leaves no digest waiting", async () => {

@@ -21,6 +21,8 @@ export interface ServiceOptions {
   /** Has something to say when there may be news; returns what ends that. */
   watch?: (act: () => void) => () => void;
   onError(message: string): void;
+  /** What `onError` said is over. */
+  onWell?: () => void;
   graceMs?: number;
 }
 
@@ -36,7 +38,7 @@ const GRACE_MS = 10_000;
  * is news or a message is due. An error is told, and costs no work.
  */
 export function notifyService(options: ServiceOptions): NotifyService {
-  const { intake, sender, now, onError, graceMs = GRACE_MS } = options;
+  const { intake, sender, now, onError, onWell, graceMs = GRACE_MS } = options;
   const handed: News[] = [];
   let isWanted = false;
   let isStopped = false;
@@ -51,6 +53,7 @@ export function notifyService(options: ServiceOptions): NotifyService {
     }
     const { againMs } = await intake.take(isLast);
     const { next, isBusy } = await sender.pass(isOver, isLast);
+    if (told !== "") onWell?.();
     told = "";
     const times = [againMs, next === null ? null : next - now(), isBusy ? BUSY_MS : null];
     const known = times.filter((one): one is number => typeof one === "number");
@@ -61,11 +64,14 @@ export function notifyService(options: ServiceOptions): NotifyService {
     try {
       return await turn(isLast, isOver);
     } catch (error) {
-      const message = `a notification is late: ${messageOf(error)}`;
-      if (message !== told) onError(message); // once, not each minute
-      told = message;
+      tell(`a notification is late: ${messageOf(error)}`);
       return ERROR_MS;
     }
+  };
+  /** Once, not each minute. */
+  const tell = (message: string) => {
+    if (message !== told) onError(message);
+    told = message;
   };
 
   const turns = async () => {
@@ -88,7 +94,7 @@ export function notifyService(options: ServiceOptions): NotifyService {
   };
   const ready = intake.take().then(
     () => wake(),
-    (error: unknown) => onError(`notifications begin late: ${messageOf(error)}`),
+    (error: unknown) => tell(`notifications begin late: ${messageOf(error)}`),
   );
   const unwatch = options.watch?.(wake) ?? (() => {});
   return {

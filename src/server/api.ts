@@ -147,6 +147,13 @@ async function postedInput(c: C, command: Command): Promise<Values> {
   if (type === "application/x-ndjson") {
     return inputFromQuery(command, new URL(c.req.url).searchParams);
   }
+  // Left out, it would be another change: of the whole run, or no dry run.
+  if (new URL(c.req.url).search !== "") {
+    throw new HttpError(
+      400,
+      "the inputs of a POST are its JSON body; only with application/x-ndjson are they in the query.",
+    );
+  }
   const { incoming } = c.env;
   const body = await bodyOf(incoming, MOST_BODY);
   if (type !== "application/json" && body !== "") {

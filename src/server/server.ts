@@ -24,7 +24,7 @@ export interface ServerOptions {
   limits?: Partial<Limits>;
   /** A sentence that a person should read. */
   warn(sentence: string): void;
-  /** viv.toml was read anew, and counts. */
+  /** viv.toml or the certificate was read anew, and counts. */
   onReloaded?(file: string): void;
 }
 
@@ -96,7 +96,10 @@ export async function startServer({
     const server = limited(tlsServer ?? createServer(options, listener), limits);
     const close = closer(server);
     port = await listen(server, settings);
-    const unfollow = tls?.follow((pair) => tlsServer?.setSecureContext(pair), warn);
+    const unfollow = tls?.follow((pair) => {
+      tlsServer?.setSecureContext(pair);
+      onReloaded(settings.tls?.cert ?? "");
+    }, warn);
     return {
       address: addressOf(settings, port),
       port,
@@ -131,14 +134,17 @@ function limited(server: Server, limits: Limits): Server {
   server.timeout = limits.idleMs;
   server.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     if (error.code === "ECONNRESET" || !socket.writable) return void socket.destroy();
-    const status =
-      error.code === "HPE_HEADER_OVERFLOW"
-        ? "431 Request Header Fields Too Large"
-        : "400 Bad Request";
+    const status = CLIENT_ERRORS[error.code ?? ""] ?? "400 Bad Request";
     socket.end(`HTTP/1.1 ${status}\r\nconnection: close\r\ncontent-length: 0\r\n\r\n`);
+    socket.destroySoon(); // a client that never closes would keep its place
   });
   return server;
 }
+
+const CLIENT_ERRORS: Readonly<Record<string, string>> = {
+  HPE_HEADER_OVERFLOW: "431 Request Header Fields Too Large",
+  ERR_HTTP_REQUEST_TIMEOUT: "408 Request Timeout",
+};
 
 /** So many fleets on one machine find a port without being told one. */
 const DEFAULT_PORTS = 20;

@@ -426,6 +426,8 @@ describe("in the background", () => {
       existsSync(join(here.folder, "told"))
         ? readFileSync(join(here.folder, "told"), "utf8").split("\n").filter(Boolean)
         : [];
+    here.write("viv.toml", toml(notify + notify.replace("failed", "landed"), 0));
+    await until("ps knows both", () => here.part("notifications")?.doing === "2 targets");
     const subjects = () =>
       told().flatMap((line) =>
         (JSON.parse(line).events as { subject: string }[]).map(({ subject }) => subject),
@@ -527,6 +529,24 @@ it("teaches the next command where there is nothing to do", async () => {
   await until("two workers", () => here.part("worker-2")?.state === "idle");
   up.child.kill("SIGTERM");
   await up.end();
+});
+
+it("begins without a viv.toml, and its server knows the one that is written later", async () => {
+  const here = farm();
+  rmSync(join(here.folder, "viv.toml"));
+  expect(here.say("init", "run").status).toBe(0);
+  const env = { VIV_STATE: join(here.folder, "state") };
+  const up = new Running(["up", "--json"], { cwd: here.folder, env });
+  await up.says('"ready"');
+  here.write("viv.toml", '[[schedule]]\nname = "n"\ncron = "@daily"\ntype = "x"\n');
+  const names = async () => {
+    const answer = await fetch(`${here.ps().address}/api/schedule/ls`).catch(() => null);
+    const { schedules = [] } = ((await answer?.json()) ?? {}) as { schedules?: { name: string }[] };
+    return schedules.map(({ name }) => name);
+  };
+  await until("it answers with the schedule", async () => (await names()).includes("n"));
+  up.child.kill("SIGTERM");
+  expect((await up.end()).status).toBe(0);
 });
 
 describe("schedules", () => {

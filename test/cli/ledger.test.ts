@@ -39,6 +39,18 @@ interface Shown {
 
 const show = (...flags: string[]) => json<Shown>(["ledger", "show", ...flags], around);
 
+test("a line of another writer is shown, whatever its task, type and note are", async () => {
+  const line = { at: "2026-11-17T13:00:00.000Z", event: "landed" };
+  const odd = { ...line, task: { a: 1 }, type: 5, note: ["x"] };
+  const file = join(folder, "run/ledger/2026-11-17.jsonl");
+  appendFileSync(file, `${JSON.stringify(odd)}\n${JSON.stringify({ ...line, task: null })}\n`);
+  const [first, second] = (await show("--event", "landed")).lines;
+  expect(first).toMatchObject({ task: '{"a":1}', type: "5", note: '["x"]' });
+  expect(second).not.toHaveProperty("task");
+  expect(await ok(["ledger", "show"], around)).toContain('{"a":1}');
+  expect(await ok(["ledger", "tail", "--lines", "9"], around)).toContain('["x"]');
+});
+
 test("show merges the ledgers by time, stamps each line, and filters", async () => {
   const { lines } = await show();
   expect(lines.map(({ room, event, agent }) => `${room} ${event} ${agent}`)).toEqual([

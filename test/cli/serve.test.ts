@@ -133,10 +133,10 @@ it("takes a renewed certificate without a restart, and keeps the last good one",
   renameSync(`${cert}.new`, cert); // for a moment the pair does not fit
   renameSync(`${key}.new`, key);
   await until("the new one counts", async () => (await nameNow()) === "new");
-  expect(warnings).toEqual([]);
+  expect(warnings).toEqual([`${cert} was read anew`]); // viv ps shows no older warning from then on
   writeFileSync(key, "nonsense");
-  await until("it is told", () => warnings.length > 0);
-  expect(warnings).toEqual([expect.stringContaining("the last good pair is still used")]);
+  await until("it is told", () => warnings.length > 1);
+  expect(warnings.slice(1)).toEqual([expect.stringContaining("the last good pair is still used")]);
   expect(await nameNow()).toBe("new");
 });
 

@@ -32,7 +32,10 @@ async function project(name = "project") {
   const folder = join(newFolder(), name);
   const units = join(folder, "units");
   mkdirSync(folder);
-  const around: Surroundings = { cwd: folder, env: { PATH: "/usr/bin:/bin", HOME: folder } };
+  const around: Surroundings = {
+    cwd: folder,
+    env: { PATH: "/usr/bin:/bin", HOME: folder, XDG_STATE_HOME: "" },
+  };
   await ok(["init", "audit"], around);
   const handler = join(folder, "handle.sh");
   writeFileSync(handler, '#!/bin/sh\necho "$PATH" >"$VIV_ARTIFACT_PATH"\n');
@@ -115,6 +118,16 @@ describe("viv service install", () => {
       'loginctl enable-linger "$USER"',
       "journalctl --user -u viv-worker-audit.service -f",
     ]);
+  });
+
+  it("uses the state folder of the shell: the token of its server is that of viv token", async () => {
+    const { install, around, read, folder } = await project();
+    const variables = async (env: Record<string, string>) => {
+      await ok([...install, "--force"], { ...around, env: { ...around.env, ...env } });
+      return settings(read("viv-reap-audit.service"), "Environment").slice(1);
+    };
+    expect(await variables({ VIV_STATE: "my state" })).toEqual([`"VIV_STATE=${folder}/my state"`]);
+    expect(await variables({ XDG_STATE_HOME: "/var/x" })).toEqual(["VIV_STATE=/var/x/vivarium"]);
   });
 
   it("says what was written and what to run next", async () => {

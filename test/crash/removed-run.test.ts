@@ -145,7 +145,7 @@ it("viv up starts no worker again for a run that is gone", async () => {
   const { folder, run, start } = farm();
   writeFileSync(
     join(folder, "viv.toml"),
-    'run = "run"\n[workers]\ncount = 2\n[handlers.default]\nhandler = "./handle.sh"\n',
+    'run = "run"\n[workers]\ncount = 2\n[handlers.default]\nhandler = "./handle.sh"\n[[notify]]\non = ["done"]\ncommand = ["cat"]\n',
   );
   const up = start("up", "--no-server", "--json");
   await up.says('"ready"');

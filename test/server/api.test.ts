@@ -214,6 +214,19 @@ describe("the operations", () => {
     expect(shown.ledger.at(-1)).toMatchObject({ event: "cancelled", by: "ada" });
   });
 
+  it("with inputs in the query of a POST are refused: left out, they would be another change", async () => {
+    const served = await serveRun();
+    for (const path of ["pause?worker=w", "merge?dry_run=true", "enqueue?id=a"]) {
+      const refused = await errorIn(
+        await served.ask(`/api/${path}`, { method: "POST", token: true }),
+      );
+      expect(refused, path).toMatchObject({
+        ...{ status: 400, message: expect.stringContaining("JSON body") },
+      });
+    }
+    expect(await served.json("/api/status")).not.toHaveProperty("paused");
+  });
+
   it("that record a person name the account where the environment names none", async () => {
     for (const env of [{}, { USER: "", LOGNAME: "" }]) {
       const served = await serveRun({}, { env });

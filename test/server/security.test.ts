@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { promisify } from "node:util";
 import { describe, expect, it } from "vitest";
-import { within } from "../support/deadline.ts";
+import { until, within } from "../support/deadline.ts";
 import { rawAsk, type Served, serveRun } from "./support.ts";
 
 /** Everything that a page, another user or a broken client might try. */
@@ -273,6 +273,32 @@ describe("a broken or hostile client", () => {
     const sockets = await Promise.all(open);
     for (const socket of sockets) socket.write("GET /healthz HTTP/1.1\r\n"); // and never goes on
     expect((await served.ask("/healthz")).status).toBe(200);
+    for (const socket of sockets) socket.destroy();
+  });
+
+  it("gives the place of a client that is too slow to another, also if that never closes", async () => {
+    const served = await serveRun({}, {}, { connections: 3, headersMs: 50, checkMs: 10 });
+    const sockets = await Promise.all(
+      [1, 2, 3].map(
+        () =>
+          new Promise<Socket>((resolve, reject) => {
+            const at = { host: "127.0.0.1", port: served.server.port, allowHalfOpen: true };
+            const socket = connect(at, () => resolve(socket)).on("error", reject);
+          }),
+      ),
+    );
+    const said = sockets.map(
+      (socket) =>
+        new Promise<string>((resolve) => socket.once("data", (text) => resolve(`${text}`))),
+    );
+    for (const socket of sockets) socket.write("GET /healthz HTTP/1.1\r\n");
+    expect(await Promise.all(said)).toEqual(
+      Array(3).fill(expect.stringMatching(/^HTTP\/1.1 408 /)),
+    );
+    await until("another is answered", async () => {
+      const answer = await rawAsk(served, "/healthz", { connection: "close" }).catch(() => null);
+      return answer?.status === 200;
+    });
     for (const socket of sockets) socket.destroy();
   });
 });

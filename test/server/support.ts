@@ -67,6 +67,7 @@ export async function serveAt(
       ...settings,
     },
     warn: (sentence) => void warnings.push(sentence),
+    onReloaded: (file) => void warnings.push(`${file} was read anew`),
   });
   onTestFinished(() => server.stop());
   const secrets = secretsIn(host.state);

@@ -126,12 +126,14 @@ function sortedOn(day: number, lines: readonly string[]): string[] {
 
 it("leaves out lines behind the given position, and counts only so many that are left out", async () => {
   const source = { name: "run", folder: join(newFolder(), "ledger"), room: "queue" };
-  const line = (task: number) => JSON.stringify({ at: "2026-11-15T10", event: "ended", task });
+  const line = (n: number) =>
+    JSON.stringify({ at: "2026-11-15T10", event: "ended", task: `t.${n}` });
   const lines = Array.from({ length: 2 * MOST_COUNTED }, (_, i) => line(i));
   write(source.folder, [{ lines, tail: "", closed: null }]);
   const to = followLedgers([source]).position();
   writeFileSync(join(source.folder, "2026-11-16.jsonl"), `${line(-1)}\n`);
   const { lines: last, more } = await lastLines([source], {}, 2, to);
-  expect(last.map(({ task }) => task)).toEqual([2 * MOST_COUNTED - 2, 2 * MOST_COUNTED - 1]);
+  const ends = [2, 1].map((n) => `t.${2 * MOST_COUNTED - n}`);
+  expect(last.map(({ task }) => task)).toEqual(ends);
   expect(more).toBe(MOST_COUNTED);
 });
