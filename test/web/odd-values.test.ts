@@ -1,7 +1,14 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { startDevServer } from "../../web/dev/server.mjs";
-import { hasBrowser, type OpenOptions, openPage, startBrowser } from "./browser.ts";
+import {
+  expectAccessible,
+  hasBrowser,
+  type OpenOptions,
+  openPage,
+  PHONE,
+  startBrowser,
+} from "./browser.ts";
 
 /** Long names, large and small numbers, nothing at all: no view is cut, covered or wrong. */
 
@@ -179,5 +186,49 @@ describe.skipIf(!hasBrowser)("odd values", () => {
       const began = page.locator(".list-of tbody tr").last().locator("td").first();
       expect((await began.textContent())?.trim()).toMatch(day);
     });
+  });
+
+  test("a view that was opened without a connection comes with it", async () => {
+    const first = await startDevServer({});
+    const { page, context } = await openPage(browser, `${first.url}/#/board`);
+    await page.locator(".card").first().waitFor();
+    await first.close();
+    await page.getByText("Connection lost").waitFor();
+    await page.getByRole("link", { name: "Money" }).click();
+    await page.getByText("This part of the page comes when the connection is back").waitFor();
+    const again = await startDevServer({ port: first.port });
+    await page.getByRole("table", { name: "Dollars per day" }).waitFor({ state: "attached" });
+    await context.close();
+    await again.close();
+  });
+
+  test("what is not live has no colours, and text that can be read", async () => {
+    const first = await startDevServer({});
+    const { page, context } = await openPage(browser, `${first.url}/#/fleet`, { scheme: "light" });
+    await page.getByRole("row", { name: "ada" }).waitFor();
+    await first.close();
+    await page.getByText("Connection lost").waitFor();
+    await expectAccessible(page, "fleet, not connected", ["color-contrast"]);
+    await context.close();
+  });
+
+  test("on a phone, a row of the wire, of attempts and of marks is pressed as a whole", async () => {
+    for (const [view, row] of [
+      ["wire", ".wire li:has(a)"],
+      ["timeline?view=list", ".list-of tbody tr:has(a)"],
+      ["timeline", ".marks li:has(a)"],
+      ["fleet", ".fl .doing:has(a)"],
+    ] as const) {
+      await see(
+        view,
+        async (page) => {
+          const first = page.locator(row).first();
+          await first.waitFor();
+          await first.click({ position: { x: 8, y: 4 } });
+          await page.getByRole("complementary").waitFor();
+        },
+        { size: PHONE },
+      );
+    }
   });
 });
