@@ -231,4 +231,29 @@ describe.skipIf(!hasBrowser)("odd values", () => {
       );
     }
   });
+
+  test("while a slow answer is read, the page says so", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/git`);
+    let goOn = () => {};
+    const held = new Promise<void>((release) => {
+      goOn = release;
+    });
+    for (const path of ["money", "report", "fleet"]) {
+      await page.route(new RegExp(`/api/${path}\\b`), async (route) => {
+        await held;
+        await route.continue();
+      });
+    }
+    for (const view of ["money", "overview", "fleet"]) {
+      await page.goto(`${server.url}/#/${view}`);
+      await page.waitForFunction(() =>
+        [...document.querySelectorAll(".main, .wrap")].some(
+          (one) => getComputedStyle(one, "::before").content === '"Reading…"',
+        ),
+      );
+    }
+    goOn();
+    await page.getByRole("row", { name: "ada" }).waitFor();
+    await context.close();
+  });
 });
