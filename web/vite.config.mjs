@@ -12,6 +12,17 @@ export default defineConfig({
   build: {
     target: "es2023",
     assetsInlineLimit: 0,
+    // Fewer files: what is alike in them is written once. It takes 3 kB off the page.
+    cssCodeSplit: false,
+    rolldownOptions: {
+      output: {
+        codeSplitting: {
+          groups: [
+            { name: "base", test: /web.src.(parts|views.row-keys|shell.dialog)/, minShareCount: 2 },
+          ],
+        },
+      },
+    },
     modulePreload: { polyfill: false },
     reportCompressedSize: false,
     emptyOutDir: true,

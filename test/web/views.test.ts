@@ -213,7 +213,7 @@ describe.skipIf(!hasBrowser)("each view", () => {
     expect(await spoken.textContent()).toBe("");
     await page.keyboard.press("+");
     await spoken
-      .filter({ hasText: /^\d\d:\d\d to \d\d:\d\d: \d+ done/ })
+      .filter({ hasText: /^([A-Z].{3,5}, )?\d\d:\d\d to .*\d\d:\d\d: \d+ done/ })
       .waitFor({ state: "attached" });
     await context.close();
   });

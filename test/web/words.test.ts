@@ -113,6 +113,8 @@ test("news: a kill, a recovery and a verdict are told; proven tasks do not push 
     "a recovered by w2, and proven",
     "a went back: w1 is gone",
   ]);
+  // A calm night has few kinds.
+  expect(pickNews(news, 7).map(({ task }) => task)).toEqual(["d", "c", "b", null, "a", "a", "a"]);
   const review = line("ended", { task: "e", outcome: "done", proof: "passed", to: "review" });
   expect(reader.read(review, "9")).toMatchObject({
     ...{ tone: "review", text: "went to review, proven" },

@@ -49,15 +49,17 @@ function add(lines: readonly [LedgerLine, string][]): void {
 
 const identity = ({ at, kind, task, text }: News) => JSON.stringify([at, kind, task, text]);
 
-/** The newest, of each kind only a few. */
+/** The newest, of each kind only a few; more where there is room. */
 export function pickNews(all: readonly News[], most: number): News[] {
   const seen = new Map<string, number>();
-  const picked = all.filter(({ kind }) => {
+  const isOneOfFew = ({ kind }: News) => {
     const n = (seen.get(kind) ?? 0) + 1;
     seen.set(kind, n);
     return n <= MOST_OF_KIND;
-  });
-  return picked.slice(0, most);
+  };
+  const byWorth = [...new Set([...all.filter(isOneOfFew), ...all])];
+  const picked = byWorth.slice(0, most);
+  return all.filter((one) => picked.includes(one));
 }
 
 type Told = Omit<News, "key" | "at" | "task"> & { task?: null };

@@ -40,6 +40,12 @@ export function dollars(usd: number, places = 2): string {
   return `${sign}$${Math.abs(usd).toLocaleString("en-US", fixed)}`;
 }
 
+/** Of a budget of 0 all is used. */
+export const shareOf = ({ spent, limit }: { spent: number; limit: number }) =>
+  limit === 0 ? 1 : spent / limit;
+
+export const percent = (share: number) => `${Math.round(share * 100)}%`;
+
 /** `148k`, `2.3M`: of tokens. */
 export function amount(n: number): string {
   if (n < 1000) return String(Math.round(n));

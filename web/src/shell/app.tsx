@@ -73,19 +73,20 @@ function CurrentView() {
   const name = view.value;
   const found = viewNamed(name);
   const [, draw] = useState(0);
-  const [error, setError] = useState<string | null>(null);
+  const [isMissing, setMissing] = useState(false);
+  const isLost = connection.value.state === "lost";
   const component = found?.component ?? loaded.get(name);
   useEffect(() => {
     if (component !== undefined || found?.load === undefined) return;
-    setError(null);
+    setMissing(false);
     found.load().then(
       (module) => {
         loaded.set(name, module.default);
         draw((n) => n + 1);
       },
-      () => setError("This part of the page could not be loaded. Reload the page."),
+      () => setMissing(true),
     );
-  }, [name]);
+  }, [name, isLost]); // Again when the connection is back.
   if (found === undefined) {
     return (
       <>
@@ -104,7 +105,13 @@ function CurrentView() {
     return (
       <>
         <TopBar title={found.label} />
-        <Main>{error && <Empty title={error} />}</Main>
+        <Main>
+          {isMissing && (
+            <Empty
+              title={`This part of the page ${isLost ? "comes when the connection is back" : "could not be loaded: reload the page"}`}
+            />
+          )}
+        </Main>
       </>
     );
   }

@@ -43,6 +43,7 @@ interface OneGate {
 function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
   const { max, holders, queue, where } = gate;
   const free = Math.max(0, Math.min(max ?? 0, MOST_SLOTS) - holders.length);
+  const more = Math.max(max ?? 0, holders.length) - MOST_SLOTS;
   const note =
     max === null ? `${holders.length} running` : `${holders.length} of ${counted(max, "slot")}`;
   const isMachine = where.startsWith("one");
@@ -100,6 +101,7 @@ function One({ gate, fleet }: { gate: OneGate; fleet: Fleet }) {
               </li>
             );
           })}
+          {more > 0 && <li class="slot free t3">{count(more)} more</li>}
           {Array.from({ length: free }, (_, at) => (
             <li key={at} class="slot free t3">
               free

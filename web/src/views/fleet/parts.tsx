@@ -50,7 +50,9 @@ export function Parts({ parts }: { parts: NonNullable<Fleet["parts"]> }) {
                   <b>
                     <bdi>{part.name}</bdi>
                   </b>{" "}
-                  <span class="t3 sm">{part.kind}</span>
+                  <span class="t3 sm">
+                    <bdi>{plain(part.note || (part.kind === part.name ? "" : part.kind))}</bdi>
+                  </span>
                 </td>
                 <td>
                   <Chip tone={TONES[part.state] ?? "none"}>{part.state}</Chip>

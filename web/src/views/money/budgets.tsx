@@ -1,5 +1,5 @@
 import type { Money } from "../../live/data-shapes.ts";
-import { amount, dollars } from "../../parts/format.ts";
+import { amount, dollars, percent, shareOf } from "../../parts/format.ts";
 import { Meter, Panel } from "../../parts/panel.tsx";
 
 const NAMES = { day: "Day", run: "This run" };
@@ -16,8 +16,9 @@ export function Budgets({ budgets, reserved }: { budgets: Money["budgets"]; rese
             where it is used up.
           </p>
         )}
-        {budgets.map(({ of, unit, limit, spent }) => {
-          const share = limit === 0 ? 1 : spent / limit;
+        {budgets.map((budget) => {
+          const { of, unit, limit, spent } = budget;
+          const share = shareOf(budget);
           const show = (n: number) => (unit === "usd" ? dollars(n) : amount(n));
           const left = Math.max(0, limit - spent);
           const name = `${NAMES[of]}${unit === "tokens" ? ", tokens" : ""}`;
@@ -28,9 +29,9 @@ export function Budgets({ budgets, reserved }: { budgets: Money["budgets"]; rese
                 <span>{show(spent)}</span>
                 <span class="t3">of {show(limit)}</span>
               </div>
-              <Meter share={share} label={`${name}: ${Math.round(share * 100)} % used`} />
+              <Meter share={share} label={`${name}: ${percent(share)} used`} />
               <div class="row xs t3">
-                <span class={share >= NEAR ? "c" : ""}>{Math.round(share * 100)}%</span>
+                <span class={share >= NEAR ? "c" : ""}>{percent(share)}</span>
                 <span class="grow" />
                 {left === 0 ? "used up: work stops" : `${show(left)} left`}
               </div>

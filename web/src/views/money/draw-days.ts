@@ -20,7 +20,7 @@ interface Look {
 /** The whole stack first, then what is below, over it. */
 export function drawDays(place: HTMLElement, look: Look): { destroy(): void } {
   const { width, stack, limit, colours, text, grid } = look;
-  const most = Math.max(...stack.sums, limit ?? 0, 0.01);
+  const most = Math.max(...stack.sums, limit ?? 0, 0.1);
   const today = Math.floor(Date.now() / 86_400_000) * 86_400;
   const bars = uPlot.paths.bars?.({ size: [0.64, 56], radius: 0 });
   const layers = stack.tops.map((tops, at) => ({ tops, colour: colours[at] ?? "" })).toReversed();
@@ -46,7 +46,7 @@ export function drawDays(place: HTMLElement, look: Look): { destroy(): void } {
         ...axis,
         grid: { stroke: grid, width: 1 },
         size: 44,
-        values: (_, splits) => splits.map((usd) => `$${usd < 1 && usd > 0 ? usd.toFixed(2) : usd}`),
+        values: (_, splits) => splits.map((usd) => dollars(usd, usd % 1 ? 2 : 0)),
       },
     ],
     series: [

@@ -3,7 +3,7 @@ import type { Money } from "../../live/data-shapes.ts";
 import { useResource } from "../../live/resource.ts";
 import { Choice } from "../../parts/choice.tsx";
 import { Empty } from "../../parts/empty.tsx";
-import { amount, counted, dollars } from "../../parts/format.ts";
+import { amount, counted, dollars, percent, shareOf } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 import { copy } from "../../shell/act.ts";
@@ -112,9 +112,7 @@ function Stats({ money, label }: { money: Money; label: string }) {
   const today = days.find(({ key }) => key === until.slice(0, 10));
   const spentToday = day?.spent ?? today?.usd ?? 0;
   const ofLimit = (one: typeof day) =>
-    one === undefined
-      ? "no budget"
-      : `of ${dollars(one.limit)}, ${Math.round((one.spent / one.limit) * 100)}%`;
+    one === undefined ? "no budget" : `of ${dollars(one.limit)}, ${percent(shareOf(one))}`;
   const per = (usd: number | null) => (usd === null ? "–" : dollars(usd, 3));
   const figures = [
     { name: "Today", value: dollars(spentToday), note: ofLimit(day) },

@@ -1,5 +1,6 @@
 import type { Money } from "../../live/data-shapes.ts";
 import { amount, count, dollars } from "../../parts/format.ts";
+import { Name } from "../../parts/name.tsx";
 import { Panel, Table } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
 
@@ -30,8 +31,8 @@ export function AgentTable({ rows, note }: { rows: readonly Row[]; note: string 
           <tbody>
             {rows.slice(0, MOST_ROWS).map(({ key, usd, usd_per_proven }) => (
               <tr key={key}>
-                <td>
-                  <bdi>{plain(key ?? "unknown")}</bdi>
+                <td class="who">
+                  <Name text={plain(key ?? "unknown")} />
                 </td>
                 <td class="bars">
                   <i class="hb" style={{ width: `${(usd / most) * 100}%` }} />
@@ -67,8 +68,8 @@ export function SpendingTable({
       >
         {rows.slice(0, MOST_ROWS).map((row) => (
           <tr key={row.key}>
-            <td>
-              <bdi>{plain(row.key ?? "unknown")}</bdi>
+            <td class="who">
+              <Name text={plain(row.key ?? "unknown")} />
             </td>
             <Cells {...row} />
           </tr>

@@ -1,5 +1,5 @@
 import type { Report } from "../../../../src/overview/report/report-shape.ts";
-import { clock, count, dollars } from "../../parts/format.ts";
+import { clock, count, dollars, percent, shareOf } from "../../parts/format.ts";
 import { Fact, Meter, Panel } from "../../parts/panel.tsx";
 
 /** Done, proven, landed; and what is left. */
@@ -60,9 +60,9 @@ export function Cost({ report }: { report: Report }) {
           </span>
           {budget && <span class="t3">of {dollars(budget.limit)}</span>}
           <span class="grow" />
-          {budget && <span class="t2">{Math.round((budget.spent / budget.limit) * 100)}%</span>}
+          {budget && <span class="t2">{percent(shareOf(budget))}</span>}
         </div>
-        {budget && <Meter share={budget.spent / budget.limit} label="Spent, of the budget" />}
+        {budget && <Meter share={shareOf(budget)} label="Spent, of the budget" />}
         <Fact label="Per proven task">
           {done.proven > 0 && cost.usd > 0 ? dollars(cost.usd / done.proven, 3) : "–"}
         </Fact>

@@ -1,4 +1,5 @@
 import type { Lane, Span, Timeline } from "../../live/shapes.ts";
+import { clock, moment } from "../../parts/format.ts";
 
 /** The strip of the overview as numbers: bars of what ended, lanes of who worked. */
 
@@ -58,6 +59,13 @@ export function ticksOf({ from, to, width }: Frame, apart = 64): number[] {
   const ticks: number[] = [];
   for (let at = Math.ceil((from - zone) / step) * step + zone; at <= to; at += step) ticks.push(at);
   return ticks;
+}
+
+/** `18:00`; of several days, the first of each names it: `Fri 13`. */
+export function tickText({ from, to }: Frame, time: number, before = Number.NaN): string {
+  const isNewDay = new Date(time).getDate() !== new Date(before).getDate();
+  const isLong = to - from > 26 * 3_600_000;
+  return isLong && isNewDay ? moment(time, 0).replace(", 00:00", "") : clock(time);
 }
 
 /** Shorter is not drawn: a bar of seconds would say nothing. */

@@ -1,9 +1,17 @@
 import { useMemo } from "preact/hooks";
 import type { Lane, Timeline } from "../../live/shapes.ts";
-import { clock, count, moment } from "../../parts/format.ts";
+import { count, moment } from "../../parts/format.ts";
 import { Hatching, KillMark, LaneLabel, labelWidth, shownLanes } from "../../parts/lanes.tsx";
 import { useWidth } from "../../parts/use-width.ts";
-import { type Frame, frameOf, lanePaths, type SpanLook, ticksOf, xOf } from "./night-drawing.ts";
+import {
+  type Frame,
+  frameOf,
+  lanePaths,
+  type SpanLook,
+  ticksOf,
+  tickText,
+  xOf,
+} from "./night-drawing.ts";
 import { Closed, Throughput } from "./throughput.tsx";
 
 const LANE = 12;
@@ -37,7 +45,7 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
   return (
     <svg width={width} height={end + 24} role="img" aria-label={sentenceOf(timeline)}>
       <Hatching />
-      {ticksOf(frame).map((time) => (
+      {ticksOf(frame).map((time, at, all) => (
         <g key={time}>
           <line
             class="grid"
@@ -47,7 +55,7 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
             y2={end + 3}
           />
           <text x={xOf(frame, time)} y={end + 18} text-anchor={anchorOf(frame, time)}>
-            {frame.to - frame.from > 26 * 3_600_000 ? moment(time, timeline.until) : clock(time)}
+            {tickText(frame, time, all[at - 1])}
           </text>
         </g>
       ))}
@@ -102,7 +110,7 @@ function LaneRow({
           key={at}
           x={xOf(frame, Date.parse(at))}
           y={y + LANE / 2}
-          title={`${lane.name} killed at ${clock(at)}`}
+          title={`${lane.name} killed at ${moment(at)}`}
         />
       ))}
     </g>

@@ -1,5 +1,5 @@
 import type { Timeline } from "../../live/shapes.ts";
-import { clock, count, duration, moment } from "../../parts/format.ts";
+import { count, duration, moment } from "../../parts/format.ts";
 import { LaneLabel } from "../../parts/lanes.tsx";
 import { type Frame, xOf } from "./night-drawing.ts";
 
@@ -48,7 +48,7 @@ export function Throughput({
             {bad > 0 && (
               <rect class="bar-no" x={x} y={base - good - bad - 1} width={wide} height={bad} />
             )}
-            <title>{`${clock(at)}, ${duration(step, true)}: ${proven} proven, ${done} done without proof, ${failed} failed`}</title>
+            <title>{`${moment(at)}, ${duration(step, true)}: ${proven} proven, ${done} done without proof, ${failed} failed`}</title>
           </g>
         );
       })}

@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
-import { clockSeconds, count, took } from "../../parts/format.ts";
+import { count, fullTime, moment, took } from "../../parts/format.ts";
 import { Chip, type Tone } from "../../parts/glyph.tsx";
 import { Table } from "../../parts/panel.tsx";
 import { taskHref } from "../../shell/router.ts";
@@ -35,7 +35,9 @@ export function AttemptList({ timeline, shown }: { timeline: TimelineAnswer; sho
           .slice(0, MOST_ROWS)
           .map(({ task, from, to, outcome, attempt, again, name, count: n }) => (
             <tr key={`${name} ${task} ${from}`}>
-              <td class="t3">{clockSeconds(from)}</td>
+              <td class="t3" title={fullTime(from)}>
+                {moment(from)}
+              </td>
               <td>
                 <bdi>{name}</bdi>
               </td>

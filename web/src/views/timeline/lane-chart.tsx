@@ -1,10 +1,10 @@
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
-import { clock, count, duration, moment } from "../../parts/format.ts";
+import { count, duration, moment } from "../../parts/format.ts";
 import { Hatching, KillMark, LaneLabel, labelWidth, shownLanes } from "../../parts/lanes.tsx";
 import { plain } from "../../parts/plain.ts";
 import { useWidth } from "../../parts/use-width.ts";
 import { taskHref } from "../../shell/router.ts";
-import { type Frame, lookOf, ticksOf, xOf } from "../overview/night-drawing.ts";
+import { type Frame, lookOf, ticksOf, tickText, xOf } from "../overview/night-drawing.ts";
 import { Closed, Throughput } from "../overview/throughput.tsx";
 import { MOST_LANES, type TimeWindow } from "./window.ts";
 
@@ -47,7 +47,6 @@ function Chart({
   const closed = timeline.closed.filter(({ to }) => to === null || Date.parse(to) > shown.from);
   const closedY = (at: number) => end + 16 + at * 20;
   const bottom = closed.length === 0 ? end : closedY(closed.length - 1) + 14;
-  const isDays = shown.to - shown.from > 26 * 3_600_000;
   const nowX = xOf(frame, frame.now);
   // Agents that have no lane here: their marks stand on top.
   const strangers = timeline.kills.filter(
@@ -60,11 +59,11 @@ function Chart({
   return (
     <svg width={width} height={bottom + 26} role="group" aria-label={label}>
       <Hatching />
-      {ticksOf(frame, 72).map((time) => (
+      {ticksOf(frame, 72).map((time, at, all) => (
         <g key={time}>
           <line class="grid" x1={xOf(frame, time)} x2={xOf(frame, time)} y1="2" y2={bottom + 4} />
           <text x={xOf(frame, time)} y={bottom + 19} text-anchor="middle">
-            {isDays ? moment(time, timeline.until) : clock(time)}
+            {tickText(frame, time, all[at - 1])}
           </text>
         </g>
       ))}
@@ -87,7 +86,7 @@ function Chart({
           key={warrant}
           x={xOf(frame, Date.parse(at))}
           y={10}
-          title={`${name} killed at ${clock(at)}: ${plain(why)}`}
+          title={`${name} killed at ${moment(at)}: ${plain(why)}`}
         />
       ))}
       {shown.isLive && <line class="now" x1={nowX} x2={nowX} y1="2" y2={bottom + 4} />}
@@ -129,7 +128,7 @@ function LaneRow({
             key={warrant}
             x={xOf(frame, Date.parse(at))}
             y={y + high / 2}
-            title={`${lane.name} killed at ${clock(at)}: ${plain(why)}`}
+            title={`${lane.name} killed at ${moment(at)}: ${plain(why)}`}
           />
         ))}
     </g>
@@ -158,7 +157,7 @@ function Bar({
   const look = lookOf(span);
   const word = `${outcome?.replace("_", " ") ?? "working"}${span.again ? ", tried again" : ""}`;
   const name = many > 1 ? `${count(many)} attempts` : task || "a tick";
-  const title = `${lane.name}, ${name}: ${clock(from)}, ${duration(end - begin)}, ${word}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
+  const title = `${lane.name}, ${name}: ${moment(from)}, ${duration(end - begin)}, ${word}${attempt > 1 ? `, attempt ${attempt}` : ""}`;
   const fits = many === 1 && high > 18 && wide > task.length * 7.2 + 12 && task !== "";
   const bar = (
     <>

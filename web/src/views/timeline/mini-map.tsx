@@ -1,9 +1,16 @@
 import { useMemo, useRef } from "preact/hooks";
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
-import { clock } from "../../parts/format.ts";
+import { moment } from "../../parts/format.ts";
 import { labelWidth, shownLanes } from "../../parts/lanes.tsx";
 import { useWidth } from "../../parts/use-width.ts";
-import { type Frame, lanePaths, type SpanLook, ticksOf, xOf } from "../overview/night-drawing.ts";
+import {
+  type Frame,
+  lanePaths,
+  type SpanLook,
+  ticksOf,
+  tickText,
+  xOf,
+} from "../overview/night-drawing.ts";
 import { clampWindow, MOST_LANES, type TimeWindow } from "./window.ts";
 
 const LOOKS: readonly SpanLook[] = ["ok", "again", "no", "run"];
@@ -71,7 +78,7 @@ export function MiniMap({
           width={width}
           height={high + 24}
           role="img"
-          aria-label={`From ${clock(whole.from)} to ${clock(whole.to)}; shown is ${clock(shown.from)} to ${clock(shown.to)}. The arrow keys move, plus and minus zoom.`}
+          aria-label={`From ${moment(whole.from)} to ${moment(whole.to)}; shown is ${moment(shown.from)} to ${moment(shown.to)}. The arrow keys move, plus and minus zoom.`}
           onPointerDown={onDown}
           onPointerMove={onMove}
           onPointerUp={onUp}
@@ -94,9 +101,9 @@ export function MiniMap({
               d="M-3-3l6 6M3-3l-6 6"
             />
           ))}
-          {ticksOf(frame, 84).map((time) => (
+          {ticksOf(frame, 84).map((time, at, all) => (
             <text key={time} x={xOf(frame, time)} y={high + 19} text-anchor="middle">
-              {clock(time)}
+              {tickText(frame, time, all[at - 1])}
             </text>
           ))}
           <rect class="brush" x={x0} y="1" width={Math.max(4, x1 - x0)} height={high + 5} rx="3" />

@@ -4,7 +4,7 @@ import { now } from "../../live/clock.ts";
 import type { TimelineAnswer } from "../../live/data-shapes.ts";
 import { useResource } from "../../live/resource.ts";
 import { Choice } from "../../parts/choice.tsx";
-import { clock, moment } from "../../parts/format.ts";
+import { moment } from "../../parts/format.ts";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { useKeys } from "../../shell/keys.tsx";
 import { param, setParams } from "../../shell/router.ts";
@@ -72,7 +72,7 @@ export default function TimelineView() {
         title="Timeline"
         sub={
           shown &&
-          `lanes per worker, ${clock(shown.from)} to ${shown.isLive ? "now" : clock(shown.to)}`
+          `lanes per worker, ${moment(shown.from)} to ${shown.isLive ? "now" : moment(shown.to)}`
         }
       >
         <Choice
@@ -132,7 +132,7 @@ export default function TimelineView() {
               </Panel>
               {/* Of a chosen part; one that follows the time would speak again and again. */}
               <p class="unseen" aria-live="polite">
-                {!shown.isLive && `${clock(shown.from)} to ${clock(shown.to)}: ${summary}`}
+                {!shown.isLive && `${moment(shown.from)} to ${moment(shown.to)}: ${summary}`}
               </p>
             </>
           )}

@@ -7,7 +7,7 @@ import { count } from "../../parts/format.ts";
 import { Icon } from "../../parts/icons.tsx";
 import { Failure, Panel } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
-import { act, once } from "../../shell/act.ts";
+import { act, commandOf, once } from "../../shell/act.ts";
 import { ask } from "../../shell/ask.tsx";
 import { Main, TopBar } from "../../shell/top-bar.tsx";
 import { useRowKeys } from "../row-keys.ts";
@@ -120,6 +120,7 @@ function subOf(pool: PoolStatus | null): string {
 
 function PausePool({ pool, onChange }: { pool: PoolStatus; onChange: () => void }) {
   const isPaused = pool.paused !== null;
+  const command = (note: string) => commandOf("warden pause", { note: note || null });
   const change = async () => {
     if (isPaused) {
       if (await act("warden resume", {}, { said: "The pool goes on" })) onChange();
@@ -130,11 +131,11 @@ function PausePool({ pool, onChange }: { pool: PoolStatus; onChange: () => void 
       text: "No new questions and no executions, until it is resumed.",
       note: "Why, for the record",
       yes: "Pause",
-      command: (note) => `viv warden pause${note === "" ? "" : ` --note ${JSON.stringify(note)}`}`,
+      command,
     });
     if (why === null) return;
-    const command = "viv warden pause";
-    if (await act("warden pause", { why }, { said: "The pool is paused", command })) onChange();
+    const said = "The pool is paused";
+    if (await act("warden pause", { why }, { said, command: command(why) })) onChange();
   };
   return (
     <button

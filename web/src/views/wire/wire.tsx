@@ -40,7 +40,7 @@ export default function Wire() {
   useKeys([
     { keys: ["p"], label: "Hold still, or go on", run: () => data.hold(!data.isHeld.value) },
   ]);
-  useRowKeys(".wire li", "line");
+  useRowKeys(".wire ul li", "line");
   const toggle = (event: string) => {
     const next = picked.includes(event)
       ? picked.filter((one) => one !== event)
