@@ -68,6 +68,7 @@ describe("viv demo --no-page --quick", () => {
     const said = viv(["demo", "--no-page", "--qiuck"], options());
     expect(said).toMatchObject({ status: 2, stdout: "" });
     expect(said.stderr).toContain("--qiuck");
+    expect(viv(["demo", "--no-page", "--help"]).stdout).toContain("viv demo --no-page [--quick]");
     expect(readdirSync(tmp)).toEqual([]);
   });
 
