@@ -10,14 +10,17 @@ export async function chooseDemo(
   viv: string,
   signal: AbortSignal,
 ): Promise<number> {
-  if (args.includes("--no-page")) {
-    const { demo } = await import("./demo.ts");
-    const rest = args.filter((arg) => arg !== "--no-page");
-    return demo(rest, join(dirname(viv), "demo-worker.cjs"), signal);
-  }
   if (args.includes("--help") || args.includes("-h")) {
     process.stdout.write(HELP);
     return 0;
+  }
+  if (args.includes("--no-page")) {
+    const { demo } = await import("./demo.ts");
+    const rest = args.filter((arg) => arg !== "--no-page");
+    const unknown = rest.find((arg) => !["--quick", "--no-color"].includes(arg));
+    if (unknown === undefined) return demo(rest, join(dirname(viv), "demo-worker.cjs"), signal);
+    process.stderr.write(`viv: demo --no-page does not know ${unknown}.\n${HELP}`);
+    return 2;
   }
   const given = readArgs(args);
   if (typeof given === "string") {

@@ -7,7 +7,8 @@ import { findRun } from "./find-run.ts";
 
 const HELP = `viv completion: completion for your shell
 
-  eval "$(viv completion bash)"      # or zsh
+  eval "$(viv completion bash)"
+  eval "$(viv completion zsh)"
   viv completion fish | source
 `;
 

@@ -43,7 +43,8 @@ export async function tellStory(
     ["tail -3 $VIV_RUN/ledger/*.jsonl", "all that happened, one line each"],
   ];
   for (const [command, what] of tries) {
-    lines.push(`  ${color.cyan(command)}${what ? color.dim(`   # ${what}`) : ""}`);
+    if (what) lines.push(color.dim(`  # ${what}`));
+    lines.push(`  ${color.cyan(command)}`);
   }
   lines.push("", color.bold("Then make your own"));
   lines.push(

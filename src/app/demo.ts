@@ -40,16 +40,6 @@ export async function demo(
   signal: AbortSignal,
 ): Promise<number> {
   const quick = args.includes("--quick");
-  const unknown = args.find((arg) => !["--quick", "--no-color"].includes(arg));
-  if (unknown !== undefined) {
-    const help = unknown === "--help" || unknown === "-h";
-    const text =
-      "viv demo [--quick]: a small fleet at work in a throw-away run, with a crash on the way.\n";
-    (help ? process.stdout : process.stderr).write(
-      help ? text : `viv: demo does not know ${unknown}.\n${text}`,
-    );
-    return help ? 0 : 2;
-  }
   const folder = mkdtempSync(join(tmpdir(), "viv-demo-"));
   const path = join(folder, "run");
   const store = await openRun(path, { create: true });

@@ -28,7 +28,7 @@ const initCommand: Command = {
   ...runInit,
   op: { ...runInit.op, input: z.extend(runInit.op.input, templateInput) },
   instead: async (values, io) => {
-    if (io !== undefined && (await isOwnRepository(values, io))) return fleetCommand;
+    if (io !== undefined && isOwnRepository(values, io)) return fleetCommand;
     if (values.template !== undefined) {
       if (values.dir === undefined) return templateCommand;
       throw new VivError(
@@ -78,21 +78,22 @@ const fleetCommand: Command = {
     return [
       `${color.green(made)} ${files.map(plain).join(" ")}`,
       color.dim(`a fleet on this repository; the work is done by ${by}. Next:`),
-      `  ${color.cyan("viv enqueue --jsonl viv/tasks.jsonl")}  ${color.dim("# a first task")}`,
-      `  ${color.cyan("viv up")}  ${color.dim("# does it, and serves the page; Ctrl-C stops it")}`,
+      color.dim("  # a first task"),
+      `  ${color.cyan("viv enqueue --jsonl viv/tasks.jsonl")}`,
+      color.dim("  # does it, and serves the page; Ctrl-C stops it"),
+      `  ${color.cyan("viv up")}`,
     ].join("\n");
   },
 };
 
 /** Nothing is named, and nothing is there yet that says which run is meant. */
-async function isOwnRepository(
+function isOwnRepository(
   { dir, run, template }: Values,
   { cwd, env }: Pick<Io, "cwd" | "env">,
-): Promise<boolean> {
+): boolean {
   if (dir !== undefined || run !== undefined || template !== undefined || env.VIV_RUN) return false;
   if (!existsSync(join(cwd, ".git"))) return false;
-  if (["viv.toml", ".viv-run"].some((name) => existsSync(join(cwd, name)))) return false;
-  return (await lookAround(cwd, env)).git === "top";
+  return !["viv.toml", ".viv-run"].some((name) => existsSync(join(cwd, name)));
 }
 
 /** On a terminal: the agent and the proof, each with a default. Nothing is written before. */

@@ -38,6 +38,11 @@ export function quoted(word: string): string {
   return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;
 }
 
+/** `viv approve ID    # or: viv reject ID` are two lines: a comment that is pasted into zsh is none. */
+export function alternatives(command: string): string[] {
+  return command.split(/ +# or: /);
+}
+
 /** User text for a message: quoted, on one line, cut to a recognisable length. */
 export function shown(text: string): string {
   return JSON.stringify(text.length > 40 ? `${text.slice(0, 40)}…` : text);

@@ -37,9 +37,9 @@ export const commands = {
         const paint = status === "written" || status === "removed" ? color.green : color.dim;
         return `${paint(status)} ${plain(path)}`;
       });
-      const commands = next.map((line) => {
+      const commands = next.flatMap((line) => {
         const why = line.split(" ").flatMap((word) => PURPOSE[word] ?? [])[0];
-        return `  ${color.cyan(plain(line))}${why ? color.dim(`  # ${why}`) : ""}`;
+        return [...(why ? [color.dim(`  # ${why}`)] : []), `  ${color.cyan(plain(line))}`];
       });
       return [...done, "", color.bold("Now run"), ...commands].join("\n");
     },

@@ -154,7 +154,7 @@ const PLACEHOLDERS: Record<string, readonly string[]> = {
   "STATE,…": ["state", "states"],
   "URL,…": ["origins"],
   CMD: ["command", "done-when", "run-if"],
-  TIME: ["not-before", "deadline", "retry-at", "since"],
+  TIME: ["not-before", "deadline", "retry-at", "since", "until"],
   DURATION: [
     ...["grace", "boot-grace", "kill-after", "stale-after", "timeout", "for", "stagger"],
     ...["poll-interval", "heartbeat-interval", "interval", "patience", "keep-logs"],

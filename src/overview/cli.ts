@@ -2,6 +2,7 @@ import type * as z from "zod/mini";
 import { formatCount, formatUsd } from "../base/amount.ts";
 import { formatDuration, formatTook } from "../base/duration.ts";
 import { isRecord } from "../base/json.ts";
+import { idWord } from "../base/names.ts";
 import { formatSize } from "../base/size.ts";
 import { counted, indentedLines } from "../base/text.ts";
 import { type AccountState, describeAccount } from "../engines/accounts/account.ts";
@@ -298,12 +299,17 @@ const watchCommand: Command = {
   ],
   view: (term) => ({ event: (event: WatchEvent) => describe(event, term) }),
   jsonView: () => ({
-    event: (event: WatchEvent) => (event.kind === "counts" ? null : JSON.stringify(event)),
+    event: (event: WatchEvent) =>
+      event.kind === "counts" || event.kind === "unattended" ? null : JSON.stringify(event),
   }),
 };
 
 function describe(event: WatchEvent, term: Term): string | null {
   if (event.kind === "counts") return countLine(event.counts, term);
+  if (event.kind === "unattended") {
+    const text = `no worker runs; see: viv why ${idWord(event.id)}`;
+    return term.color.yellow(text);
+  }
   if (event.kind === "ledger") return stepLine(event.line, term);
   if (event.kind === "missed") {
     const are = event.count === 1 ? "is" : "are";

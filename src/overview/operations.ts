@@ -386,7 +386,8 @@ async function workspacesNow(context: RunContext) {
 export type WatchEvent =
   | Exclude<Change, { kind: "task" }>
   | (Omit<TaskChange, "to" | "cancelled"> & { to: TaskWord | null })
-  | { kind: "counts"; counts: Counts };
+  | { kind: "counts"; counts: Counts }
+  | { kind: "unattended"; id: string };
 
 type TaskChange = Extract<Change, { kind: "task" }>;
 
@@ -402,7 +403,7 @@ export const watch = defineRunStream({
   access: "read",
   input: z.strictObject({ until_idle: flag("exit when the run has nothing left to do") }),
   event: z.looseObject({
-    kind: z.enum(["counts", "task", "ledger", "missed"]),
+    kind: z.enum(["counts", "task", "ledger", "missed", "unattended"]),
   }) as never as z.ZodMiniType<WatchEvent>,
   output: z.object({}),
   async *stream(context, { until_idle }) {
@@ -414,10 +415,16 @@ export const watch = defineRunStream({
     const counts = countsInWords(await context.store.counts());
     yield { kind: "counts" as const, counts };
     if (until_idle && (await isIdle(context))) stop.abort();
+    let isTold = false;
     for (;;) {
       // That a worker ends is no change of a task, but may leave nobody for the tasks that are there.
       if (until_idle && (await isSlow(next))) {
         if (await isIdle(context)) stop.abort();
+        const id = isTold ? null : await unattended(context);
+        if (id !== null) {
+          isTold = true;
+          yield { kind: "unattended" as const, id };
+        }
         continue;
       }
       const { value: change, done } = await next;
@@ -438,6 +445,14 @@ async function isSlow(promise: Promise<unknown>): Promise<boolean> {
     setTimeout(LOOK_MS, true, { signal: late.signal }).catch(() => false),
   ]);
   return isFirst.finally(() => late.abort());
+}
+
+/** A pending task, while no worker runs: the wait for it would be silent, and without an end. */
+async function unattended({ store }: RunContext): Promise<string | null> {
+  const workers = await store.workers();
+  if (workers.some(({ process, claims }) => process === "alive" || claims.length > 0)) return null;
+  for await (const { id } of store.list({ states: ["pending"], limit: 1 })) return id;
+  return null;
 }
 
 async function isIdle({ store }: RunContext): Promise<boolean> {

@@ -1,5 +1,6 @@
 import * as z from "zod/mini";
 import type { Config } from "../base/section.ts";
+import { alternatives } from "../base/text.ts";
 import { accountsInUse } from "../engines/accounts/accounts.ts";
 import { engineFor, routedEnginesSection } from "../engines/config-engine.ts";
 import { budgetSection } from "../engines/costs/config-costs.ts";
@@ -111,7 +112,8 @@ const whyCommand: Command = {
     output.reasons.forEach((reason, i) => {
       lines.push(`  ${i + 1}. ${plain(reason.text)}`);
       for (const line of reason.log ?? []) lines.push(`     ${color.dim(`│ ${plain(line)}`)}`);
-      if (reason.command) lines.push(`     ${color.cyan(plain(reason.command))}`);
+      for (const one of reason.command ? alternatives(reason.command) : [])
+        lines.push(`     ${color.cyan(plain(one))}`);
     });
     if (output.reasons.length === 0)
       lines.push("  nothing holds it back; it will move in a moment");

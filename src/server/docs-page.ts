@@ -7,6 +7,9 @@ import { canRead } from "./openapi.ts";
 import { escapeHtml as html, plainPage } from "./plain-page.ts";
 import type { Exposed, ServerHost } from "./server-host.ts";
 
+/** Not `--json`: curl has it since 7.82, and Ubuntu 22.04 an older one. */
+const CHANGE = `-H "Authorization: Bearer $(viv token)" -H "Content-Type: application/json"`;
+
 /** The API for people: the operations by group, each with its inputs and a command to paste. */
 export async function docsPage(
   host: Pick<ServerHost, "operations" | "version">,
@@ -22,7 +25,7 @@ export async function docsPage(
   const intro = `<p>The operations of this run, as on the command line. ${groups.join(" · ")} · <a href="/openapi.json">openapi.json</a></p>
 <p><code>GET</code> answers what changes nothing, with the inputs in the query. <code>POST</code> takes them as a JSON object, and needs the token.</p>
 <pre>${html(`curl ${address}/api/status
-curl -H "Authorization: Bearer $(viv token)" --json '{"type": "fix", "id": "t.1"}' ${address}/api/enqueue
+curl ${CHANGE} -d '{"type": "fix", "id": "t.1"}' ${address}/api/enqueue
 curl ${address}/api/artifacts/t.1.md
 curl -N ${address}/events`)}</pre>`;
   return plainPage(`Vivarium ${host.version}: HTTP API`, `${intro}\n${parts.join("\n")}`);
@@ -71,7 +74,7 @@ function exampleOf(path: string, isRead: boolean, flags: readonly Flag[], addres
     return `curl '${address}${path}${end}'`;
   }
   const body = JSON.stringify(Object.fromEntries(needed.map((flag) => [flag.key, sampleOf(flag)])));
-  return `curl -H "Authorization: Bearer $(viv token)" --json '${body}' ${address}${path}`;
+  return `curl ${CHANGE} -d '${body}' ${address}${path}`;
 }
 
 function sampleOf({ key, kind, choices }: Flag): unknown {

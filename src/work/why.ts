@@ -220,8 +220,8 @@ function explainState(facts: WhyFacts): Reason[] {
   const unproven = facts.unproven ? `; it is unproven: ${facts.unproven}` : "";
   switch (state) {
     case "quarantined": {
-      const command = `mv quarantine/${id}.json pending/    # after repairing the file`;
-      return [reason("quarantined", `it was moved aside: ${why}`, command)];
+      const text = `it was moved aside: ${why}; repair the file, then move it back`;
+      return [reason("quarantined", text, `mv quarantine/${id}.json pending/`)];
     }
     case "done":
       return [

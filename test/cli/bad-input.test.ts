@@ -181,6 +181,7 @@ const SCENES: Record<string, Scene> = {
       [["costs", "--since", "2026-02-31"], "is not a time"],
       [["costs", "--limit", "0"], "--limit must be at least 1."],
       [["work"], "which handler? Pass --handler PATH"],
+      [["work", "--handler", "sleep 1"], "in PATH; arguments go into a script"],
     ],
   },
   "accounts and the gate": {

@@ -53,6 +53,7 @@ describe("viv demo --no-page --quick", () => {
     expect(stdout).toContain("102 words in 16 parts");
     expect(stdout).toContain("doctor: healthy");
     expect(stdout).not.toContain("\u001b");
+    expect(stdout).not.toMatch(/\S +# /); // zsh takes a pasted comment for arguments
 
     const run = theRun();
     expect(stdout).toContain(run);
@@ -67,6 +68,7 @@ describe("viv demo --no-page --quick", () => {
     const said = viv(["demo", "--no-page", "--qiuck"], options());
     expect(said).toMatchObject({ status: 2, stdout: "" });
     expect(said.stderr).toContain("--qiuck");
+    expect(viv(["demo", "--no-page", "--help"]).stdout).toContain("viv demo --no-page [--quick]");
     expect(readdirSync(tmp)).toEqual([]);
   });
 

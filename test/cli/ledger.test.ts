@@ -68,6 +68,7 @@ test("show merges the ledgers by time, stamps each line, and filters", async () 
   const stdout = await ok(["ledger", "show"], { ...around, columns: 100 });
   expect(stdout).not.toContain("\u001b[31m,");
   expect(stdout.trimEnd().split("\n")).toHaveLength(4);
+  expect(stdout).toMatch(/part_started.*merge/);
 });
 
 test("tail goes on with lines as they come; one without --follow ends", async () => {

@@ -141,8 +141,10 @@ written ${at("viv-reap-audit.timer")}
 Now run
   systemctl --user daemon-reload
   systemctl --user enable --now viv-worker-audit.service viv-reap-audit.timer
-  loginctl enable-linger "$USER"  # go on after you log out, and start with the machine
-  journalctl --user -u viv-worker-audit.service -f  # its log
+  # go on after you log out, and start with the machine
+  loginctl enable-linger "$USER"
+  # its log
+  journalctl --user -u viv-worker-audit.service -f
 `);
   });
 

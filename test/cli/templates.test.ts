@@ -177,6 +177,13 @@ echo '{"type":"result","subtype":"success","is_error":false,"result":"ok","sessi
   });
 });
 
+it("prints commands that zsh can read, too, where a comment behind one is arguments", () => {
+  repository();
+  const { stdout } = viv(["init", "--yes"], { cwd: folder, env });
+  expect(stdout).toContain("\n  viv up\n");
+  expect(stdout).not.toMatch(/\S +# /);
+});
+
 describe("what it refuses", () => {
   it("a fleet without a repository, without commits, or below its top", () => {
     expect(init("fleet", "--yes")).toMatchObject({
@@ -185,6 +192,11 @@ describe("what it refuses", () => {
     });
     git("init", "-q");
     expect(init("fleet", "--yes").stderr).toContain("has no commits");
+    // Not a run without workers, which would do nothing: as with commits, a fleet is meant.
+    expect(viv(["init"], { cwd: folder, env })).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining("has no commits"),
+    });
     const settings = read(".git/config");
     writeFileSync(join(folder, ".git/config"), "[broken");
     expect(init("fleet", "--yes").stderr).toContain("git does not work in");

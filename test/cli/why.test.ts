@@ -42,7 +42,9 @@ async function why(id: string): Promise<Why> {
   const lines = [`${id} is ${answer.state}`];
   answer.reasons.forEach((reason, i) => {
     lines.push(`  ${i + 1}. ${reason.text}`);
-    if (reason.command) lines.push(`     ${reason.command}`);
+    // Each can be pasted: zsh takes a comment behind a command for arguments.
+    const commands = reason.command?.split("    # or: ") ?? [];
+    lines.push(...commands.map((command) => `     ${command}`));
   });
   expect(text).toBe(`${lines.join("\n")}\n`);
   return answer;
@@ -434,7 +436,8 @@ describe("a task at its end", () => {
       reasons: [
         {
           code: "quarantined",
-          text: 'it was moved aside: task_id "other" does not match the file name',
+          text: 'it was moved aside: task_id "other" does not match the file name; repair the file, then move it back',
+          command: "mv quarantine/t.1.json pending/",
         },
       ],
     });

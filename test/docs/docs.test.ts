@@ -75,7 +75,7 @@ describe("the guides", () => {
   });
 
   it("shows what a report really prints", () => {
-    const block = blocks(guide, "sh").find((one) => one.includes("viv report  "));
+    const block = blocks(guide, "sh").find((one) => one.includes("viv report\n"));
     const printed = blocks(guide, "text").find((one) => one.includes("Needs you"));
     const viv = `viv() { ${process.execPath} ${join(dist, "viv.cjs")} "$@"; }; cd "$(mktemp -d)"`;
     const env = { ...process.env, VIV_RUN: "", TMPDIR: newFolder(), VIV_STATE: newFolder() };
@@ -195,6 +195,23 @@ it("README.md: the first task, as pasted, is proven and lands", () => {
 
 it("README.md fits on a few screens", () => {
   expect(readme.split(/\s+/).length).toBeLessThan(1_200);
+});
+
+/** Not of a program or a file that is written there, and not in quotes. */
+function commentsIn(block: string): string[] {
+  const bare = block.replace(/<<'?(\w+)'?[\s\S]*?^\1$/gm, "").replace(/"[^"]*"|'[^']*'/g, "");
+  return [...bare.matchAll(/^.*(?:^|\s)#.*$/gm)].map(([line]) => line);
+}
+
+const examples = readdirSync(join(root, "examples")).filter((name) => name !== "bin");
+
+it.each([
+  ...["README.md", "CONTRIBUTING.md", "bench/README.md", "docs/http.md"],
+  ...guides,
+  ...examples.map((name) => `examples/${name}/README.md`),
+])("%s can be pasted into zsh, which takes comments for arguments", (path) => {
+  const all = blocks(readFileSync(join(root, path), "utf8"), "sh");
+  expect(all.flatMap(commentsIn)).toEqual([]);
 });
 
 /** Commands with arguments in the running text, between single backticks. */

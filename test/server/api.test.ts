@@ -55,6 +55,7 @@ describe("the operations", () => {
     expect(Object.keys(NOT_OVER_HTTP).filter((name) => !known.has(name))).toEqual([]);
     const page = await (await served.ask("/docs")).text();
     expect(page).toContain(`curl ${served.server.address}/api/status\n`);
+    expect(page).not.toContain("--json"); // Ubuntu 22.04 has a curl without it
     for (const path of Object.keys(paths).filter(
       (one) => one.startsWith("/api/") && !/session|artifacts/.test(one),
     )) {

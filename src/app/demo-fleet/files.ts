@@ -8,7 +8,7 @@ export function worldFiles(
   const files = new Map<string, { text: string; isProgram?: boolean }>();
   const put = (path: string, text: string, isProgram = false) =>
     files.set(path, { text, isProgram });
-  put("bin/viv", `#!/bin/sh\nexec '${quote(node)}' '${quote(viv)}' "$@"\n`, true);
+  put("bin/viv", program(quote(node), quote(viv), quote(folder)), true);
   put("shell", shell(quote(folder)));
   for (const [name, text] of Object.entries(SHOP_FILES)) put(`shop/${name}`, text);
   put(
@@ -26,9 +26,13 @@ export function worldFiles(
   return files;
 }
 
+/** The state is named here and not in `shell`: a terminal that outlives the demo would go on with it. */
+const program = (node: string, viv: string, folder: string) => `#!/bin/sh
+VIV_STATE='${folder}/state' exec '${node}' '${viv}' "$@"
+`;
+
 /** For a person's own terminal: there `viv` is ours, and this fleet the one it speaks of. */
 const shell = (folder: string) => `export PATH='${folder}/bin':"$PATH"
-export VIV_STATE='${folder}/state'
 unset VIV_RUN
 cd '${folder}/demo'
 `;

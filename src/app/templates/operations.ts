@@ -89,8 +89,8 @@ export function assertRepository(template: TemplateName, git: Found["git"], cwd:
   if (template !== "fleet" || git === "top") return;
   const todo = {
     none: `${cwd} is no git repository; make one: git init && git add -A && git commit --allow-empty -m first`,
-    empty: `the repository ${cwd} has no commits; make the first: git add -A && git commit --allow-empty -m first`,
-    refused: `git does not work in ${cwd}; it says why: git -C ${quoted(cwd)} status`,
+    empty: `the repository ${cwd} has no commits; make the first: git add -A && git commit --allow-empty -m first (without a fleet: viv init ./run)`,
+    refused: `git does not work in ${cwd}; it says why: git -C ${quoted(cwd)} status (without a fleet: viv init ./run)`,
     below: `${cwd} is below the top folder of its repository; go there: cd "$(git rev-parse --show-toplevel)"`,
   };
   throw new VivError("INVALID", `a fleet works on a repository, and ${todo[git]}`);

@@ -197,7 +197,9 @@ function detailOf(line: Entry): string {
   const move = [text("from"), text("to")].filter(Boolean).join(" → ");
   const about = [text("tool"), text("target"), text("text")].filter(Boolean).join(" ");
   const usd = typeof line.usd === "number" && line.usd > 0 ? formatUsd(line.usd) : "";
-  const parts = [move, text("outcome"), about, text("type"), usd, text("note"), text("receipt")];
+  const subject = text("part") || text("schedule");
+  const end = [text("outcome"), about, text("type"), usd, text("note"), text("receipt")];
+  const parts = [subject, move, ...end];
   return plain(parts.filter(Boolean).join("  ")).replace(/\s*\n\s*/g, " ");
 }
 

@@ -47,6 +47,11 @@ describe("the cursor", () => {
     expect(selected(next(begun(), snapshotOf({ tasks: more })))).toBe("t.0");
   });
 
+  it("is where it was in a tab that is come back to", () => {
+    const { model } = pressed(begun(), "down", "down", "tab");
+    expect(selected(pressed(model, "tab", "tab", "tab").model)).toBe("t.3");
+  });
+
   it("is always on the screen", () => {
     const tasks = Array.from({ length: 100 }, (_, i) => taskRow(`t.${i}`, "pending"));
     const low = begun(tasks, { columns: 80, rows: 10 });

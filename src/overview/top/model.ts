@@ -21,6 +21,8 @@ export interface Model {
   tab: Tab;
   /** Of the tab that is shown. The row is found again by its key, so that it does not slip away. */
   cursor: { key: string | null; index: number; top: number };
+  /** Of the tabs that were left. */
+  kept: Partial<Record<Tab, Model["cursor"]>>;
   sort: Sort;
   isReversed: boolean;
   isTree: boolean;
@@ -51,7 +53,7 @@ export type Step = readonly [Model, readonly Effect[]];
 
 export function newModel(size: Size): Model {
   return {
-    ...{ size, snapshot: null, tab: "tasks", cursor: { key: null, index: 0, top: 0 } },
+    ...{ size, snapshot: null, tab: "tasks", cursor: FIRST, kept: {} },
     ...{ sort: "state", isReversed: false, isTree: false, filter: "", search: "" },
     ...{ prompt: null, confirm: null, overlay: null, scroll: 0, details: null },
     ...{ tagged: new Set<string>(), notice: null },
@@ -257,7 +259,8 @@ function command(model: Model, key: string): Step {
 
 function switched(model: Model, by: number): Step {
   const tab = TABS[(TABS.indexOf(model.tab) + by + TABS.length) % TABS.length] ?? "tasks";
-  return [{ ...model, tab, cursor: FIRST }, READ];
+  const kept = { ...model.kept, [model.tab]: model.cursor };
+  return [{ ...model, tab, kept, cursor: kept[tab] ?? FIRST }, READ];
 }
 
 function taskCommand(model: Model, key: string): Step {

@@ -1,5 +1,5 @@
 import { formatCount } from "../../base/amount.ts";
-import { counted } from "../../base/text.ts";
+import { alternatives, counted } from "../../base/text.ts";
 import { clip } from "../../operation/term.ts";
 import { header } from "./header.ts";
 import { bodyHeight, type Model, question, selected, TABS, tasksOf } from "./model.ts";
@@ -158,7 +158,9 @@ function detailLines(model: Model): Line[] {
       "Why",
       details.why.flatMap(({ text, command }): Line[] => [
         [span(`  ${text}`)],
-        ...(command === undefined ? [] : [[span(`    ${command}`, "cyan")]]),
+        ...(command === undefined ? [] : alternatives(command)).map((one) => [
+          span(`    ${one}`, "cyan"),
+        ]),
       ]),
     ),
     ...part(

@@ -101,7 +101,11 @@ export const work = defineRunStream({
     timeLimit(given.timeout);
     if (!given.handler) return void routesIn(config, cwd);
     const problem = (await use(installedPort))(programAt(given.handler, cwd));
-    if (problem) throw new VivError("USAGE", `--handler: ${problem.replace(/;.*/, "")}.`);
+    // A command line is a habit from elsewhere.
+    const hint = /\s/.test(given.handler)
+      ? "; arguments go into a script, or into handler = [...]"
+      : "";
+    if (problem) throw new VivError("USAGE", `--handler: ${problem.replace(/;.*/, "")}${hint}.`);
   },
   async *stream(context, given) {
     const { here, store } = context;
