@@ -6,7 +6,7 @@ import * as z from "zod/mini";
 import { VivError } from "../base/errors.ts";
 import type { Command, Values } from "../operation/command.ts";
 import type { Io } from "../operation/io.ts";
-import { plain } from "../operation/term.ts";
+import { plain, type Term } from "../operation/term.ts";
 import { commands as queueCommands } from "../queue/cli/maintenance.ts";
 import { lookAround } from "./templates/look-around.ts";
 import {
@@ -54,30 +54,35 @@ const templateCommand: Command = {
   readsConfig: true,
   examples: [],
   ask,
-  human: (
-    { template, engine, files, next, finished }: z.output<typeof initTemplate.output>,
-    { color },
-  ) => {
-    const made = finished ? "finished what a call before had begun:" : "made";
-    const by = engine === null ? "a script, until you have an agent" : engine;
-    return [
-      `${color.green(made)} ${files.map(plain).join(" ")}`,
-      color.dim(`a ${template}; the work is done by ${by}. Next:`),
-      ...next.map((line) => `  ${plain(line)}`),
-    ].join("\n");
-  },
+  human: (made: z.output<typeof initTemplate.output>, term) =>
+    [
+      ...madeLines(made, `a ${made.template}`, term),
+      ...made.next.map((line) => `  ${plain(line)}`),
+    ].join("\n"),
 };
+
+function madeLines(
+  { engine, files, finished, warnings = [] }: z.output<typeof initTemplate.output>,
+  what: string,
+  { color }: Term,
+): string[] {
+  const made = finished ? "finished what a call before had begun:" : "made";
+  const by = engine === null ? "a script, until you have an agent" : engine;
+  return [
+    `${color.green(made)} ${files.map(plain).join(" ")}`,
+    ...warnings.map((warning) => color.yellow(warning)),
+    color.dim(`${what}; the work is done by ${by}. Next:`),
+  ];
+}
 
 /** `viv init` at the top of a repository: what `viv up` runs there. */
 const fleetCommand: Command = {
   ...templateCommand,
   defaults: () => ({ template: "fleet" }),
-  human: ({ engine, files, finished }: z.output<typeof initTemplate.output>, { color }) => {
-    const made = finished ? "finished what a call before had begun:" : "made";
-    const by = engine === null ? "a script, until you have an agent" : engine;
+  human: (made: z.output<typeof initTemplate.output>, term) => {
+    const { color } = term;
     return [
-      `${color.green(made)} ${files.map(plain).join(" ")}`,
-      color.dim(`a fleet on this repository; the work is done by ${by}. Next:`),
+      ...madeLines(made, "a fleet on this repository", term),
       color.dim("  # a first task"),
       `  ${color.cyan("viv enqueue --jsonl viv/tasks.jsonl")}`,
       color.dim("  # does it, and serves the page; Ctrl-C stops it"),
@@ -114,10 +119,7 @@ async function ask(input: Values, io: Io): Promise<Values> {
       const installed = found.length > 0 ? `installed: ${found.join(", ")}` : "none is installed";
       const isChoice = (text: string) => ENGINE_CHOICES.some((choice) => choice === text);
       const all = `one of ${ENGINE_CHOICES.join(", ")}`;
-      const engine = await questions.ask(`Agent (${installed})`, first, isChoice, all);
-      answers.engine = engine;
-      if (engine !== SCRIPT && !agents.some(({ name }) => name === engine))
-        questions.say(`${engine} is not found in PATH; install it before viv up`);
+      answers.engine = await questions.ask(`Agent (${installed})`, first, isChoice, all);
     }
     const isProven = input.template === "fleet" || input.template === "chain";
     if (isProven && input.done_when === undefined) {

@@ -299,6 +299,13 @@ describe.skipIf(noTerminal)("on a terminal", () => {
     expect(read("viv.toml")).toContain('engine = "codex"');
   });
 
+  it("says so also when it is asked nothing", () => {
+    repository();
+    const { stdout } = viv(["init", "--engine", "codex", "--yes"], { cwd: folder, env });
+    expect(stdout).toContain("codex is not found in PATH; install it before viv up");
+    expect(stdout).toContain("viv enqueue --jsonl viv/tasks.jsonl");
+  });
+
   it("leaves nothing behind after Ctrl-C", async () => {
     repository();
     const child = spawn(SCRIPT as string, ["-qec", "viv init --template fleet", "/dev/null"], {

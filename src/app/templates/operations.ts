@@ -54,6 +54,7 @@ export const initTemplate = defineOperation({
     next: z.array(z.string()),
     /** A call before had been killed; its plan was finished. */
     finished: z.boolean(),
+    warnings: z.optional(z.array(z.string())),
   }),
   async run({ use, here }, given) {
     const host = await use(templatePort);
@@ -70,7 +71,11 @@ export const initTemplate = defineOperation({
     await host.write(plan);
     const { template, files, next } = plan;
     const paths = files.map(({ path }) => path);
-    return { template, engine: agent, files: paths, next: [...next], finished: begun !== null };
+    const isMissing = agent !== null && !found.agents.some(({ name }) => name === agent);
+    return {
+      ...{ template, engine: agent, files: paths, next: [...next], finished: begun !== null },
+      ...(isMissing && { warnings: [`${agent} is not found in PATH; install it before viv up`] }),
+    };
   },
 });
 
