@@ -149,7 +149,10 @@ export class RunIndex {
   async #settle(): Promise<void> {
     if (this.#isStale) {
       this.#isStale = false;
-      await this.#listing.list();
+      await this.#listing.list().catch((error: unknown) => {
+        this.#isStale = true; // the next answer tries again
+        throw error;
+      });
       if (this.#isComplete) this.#readingRest ??= this.#readRest();
     }
     await this.#lookAtSuspects();
@@ -160,7 +163,10 @@ export class RunIndex {
     const slices = new Slices();
     for (const id of this.#suspects) {
       this.#suspects.delete(id);
-      await this.#look(id);
+      await this.#look(id).catch((error: unknown) => {
+        this.#suspects.add(id); // the next answer tries again
+        throw error;
+      });
       await slices.rest();
     }
   }
