@@ -3,7 +3,6 @@ import type { Store } from "../../queue/store.ts";
 import type { AnswersFirst } from "./answers-first.ts";
 import { columnOf, type Entry } from "./entry.ts";
 import { newestDone } from "./newest-done.ts";
-import { Slices } from "./slices.ts";
 import type { TaskTable } from "./task-table.ts";
 
 export type ListedStore = Pick<Store, "ids" | "list" | "ledgerFolder">;
@@ -56,12 +55,10 @@ export class Listing {
   async date(): Promise<void> {
     const { store, table, answers, doubt } = this.#around;
     if (table.views.all.undated === 0) return;
-    const slices = new Slices();
     const times = new Map<Entry, number>();
     for await (const { id, since } of store.list({ states: ["done"], unopened: true })) {
       const entry = table.find(id);
       if (entry?.isUndated) times.set(entry, Date.parse(since));
-      await slices.rest();
       await answers.pause();
     }
     table.views.date(times);
@@ -71,7 +68,6 @@ export class Listing {
 
   async #place(listing: number, states: readonly TaskState[]): Promise<void> {
     const { store, table, doubt } = this.#around;
-    const slices = new Slices();
     const fresh: Entry[] = [];
     for await (const one of store.list({ states, unopened: true })) {
       const { id, state, since, worker, cancelled } = one;
@@ -88,7 +84,6 @@ export class Listing {
         table.placeNew(entry, place);
         fresh.push(entry);
       }
-      await slices.rest();
     }
     table.views.fill(fresh);
   }

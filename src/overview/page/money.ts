@@ -8,7 +8,6 @@ import { text } from "../../operation/fields.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { inOrder, SINCE, shape, spending } from "../model-operations.ts";
-import { Slices } from "./slices.ts";
 
 const GROUPS = ["type", "model", "worker", "agent"] as const;
 const MOST_ROWS = 100;
@@ -53,12 +52,10 @@ export const money = defineRunOperation({
     const tally = new LedgerTotals([...GROUPS, "day"], { landed: true });
     const models = new ModelsByDay();
     let unreadable = 0;
-    const slices = new Slices();
     for await (const line of context.store.ledger({ since })) {
       tally.add(line);
       models.add(line);
       if (line.event === "usage" && line.unreadable === true) unreadable++;
-      await slices.rest();
     }
     const rows = (by: (typeof GROUPS)[number] | "day") =>
       inOrder(tally.rows(by), by).map(([key, sum]) => ({ key, ...shape(sum) }));

@@ -1,11 +1,11 @@
 import { isName } from "../../base/names.ts";
+import { Slices } from "../../platform/slices.ts";
 import type { Change, LedgerNews, Store } from "../../queue/store.ts";
 import { AnswersFirst } from "./answers-first.ts";
 import { ChangesInReview } from "./changes.ts";
 import { columnOf, type Entry } from "./entry.ts";
 import { LedgerFacts } from "./ledger-facts.ts";
 import { type ListedStore, Listing } from "./listing.ts";
-import { Slices } from "./slices.ts";
 import { TaskTable } from "./task-table.ts";
 
 /** What the index reads of a run. */
@@ -179,14 +179,12 @@ export class RunIndex {
   }
 
   async #readFiles(): Promise<void> {
-    const slices = new Slices();
     for (const state of ["claimed", "review", "failed", "waiting", "pending", "done"] as const) {
       for await (const { id, task } of this.#store.list({ states: [state], tasks: true })) {
         const entry = this.table.entries.get(id);
         if (this.#isStopped) return;
         if (entry !== undefined && !entry.isRead) this.table.describe(entry, task ?? null);
         this.#read++;
-        await slices.rest();
         await this.answers.pause();
       }
     }

@@ -3,13 +3,13 @@ import { isVivError } from "../../base/errors.ts";
 import { parseSince } from "../../base/since.ts";
 import { accountsInUse } from "../../engines/accounts/accounts.ts";
 import { text } from "../../operation/fields.ts";
+import { Slices } from "../../platform/slices.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { SINCE } from "../model-operations.ts";
 import { periodFrom } from "../report/period.ts";
 import { type CrewFacts, reportPort } from "../report/report-port.ts";
 import { runIndexPort } from "./index-port.ts";
 import { Buckets, Lanes } from "./lanes.ts";
-import { Slices } from "./slices.ts";
 import type { Span } from "./spans.ts";
 
 const nullable = z.nullable(z.string());

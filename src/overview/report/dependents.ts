@@ -1,5 +1,4 @@
 import type { Store } from "../../queue/store.ts";
-import { Slices } from "../page/slices.ts";
 
 /** The tasks that wait, by what they wait for. */
 export class Dependents {
@@ -25,10 +24,8 @@ export class Dependents {
 
 export async function readDependents(store: Store): Promise<Dependents> {
   const dependents = new Dependents();
-  const slices = new Slices();
   for await (const { id, task } of store.list({ states: ["waiting"], tasks: true })) {
     dependents.add(id, task?.depends_on ?? []);
-    await slices.rest();
   }
   return dependents;
 }

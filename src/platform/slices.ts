@@ -17,3 +17,12 @@ export class Slices {
     this.#end = performance.now() + SLICE_MS;
   }
 }
+
+/** What a long reading finds, in slices; it yields null where it found nothing. */
+export async function* inSlices<T>(found: Iterable<T | null>): AsyncGenerator<T> {
+  const slices = new Slices();
+  for (const one of found) {
+    if (one !== null) yield one;
+    await slices.rest();
+  }
+}
