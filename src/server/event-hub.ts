@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
+import { setBounded } from "../base/bounded-map.ts";
 import { messageOf } from "../base/errors.ts";
 import type { FollowOptions, LedgersNews } from "../ledger/follow.ts";
 import { wordOf } from "../queue/states.ts";
@@ -301,9 +302,7 @@ async function typeOf({ store, types }: Attached, task?: string): Promise<string
   const known = types.get(task);
   if (known !== undefined) return known;
   const type = (await store.show(task).catch(() => null))?.type ?? null;
-  if (type !== null) types.set(task, type);
-  const [oldest] = types.keys();
-  if (types.size > 1_000 && oldest !== undefined) types.delete(oldest);
+  if (type !== null) setBounded(types, task, type, 1_000);
   return type;
 }
 

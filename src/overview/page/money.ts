@@ -8,6 +8,7 @@ import { text } from "../../operation/fields.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { inOrder, SINCE, shape, spending } from "../model-operations.ts";
+import { budgetRows } from "../report/report-parts.ts";
 
 const GROUPS = ["type", "model", "worker", "agent"] as const;
 const MOST_ROWS = 100;
@@ -77,13 +78,7 @@ async function budgetsOf({ here, store, now }: RunContext) {
   if (limits === undefined || !isLimited(limits)) return { budgets: [], reserved_usd: 0 };
   const budget = new SharedBudget(store, now);
   await budget.refresh();
-  const budgets = (["day", "run"] as const).flatMap((of) =>
-    (["usd", "tokens"] as const).flatMap((unit) => {
-      const limit = limits[of][unit];
-      return limit === undefined ? [] : [{ of, unit, limit, spent: budget.spent[of][unit] }];
-    }),
-  );
-  return { budgets, reserved_usd: budget.reserved.usd };
+  return { budgets: budgetRows(limits, budget), reserved_usd: budget.reserved.usd };
 }
 
 /** The share of each model in a day's dollars. */
