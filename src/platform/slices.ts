@@ -26,3 +26,17 @@ export async function* inSlices<T>(found: Iterable<T | null>): AsyncGenerator<T>
     await slices.rest();
   }
 }
+
+/** Long work, step by step, in slices. */
+export async function stepsInSlices<T>(steps: Generator<null, T>): Promise<T> {
+  const slices = new Slices();
+  for (let step = steps.next(); ; step = steps.next()) {
+    if (step.done) return step.value;
+    await slices.rest();
+  }
+}
+
+/** The same, in one go. */
+export function stepsAtOnce<T>(steps: Generator<null, T>): T {
+  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
+}

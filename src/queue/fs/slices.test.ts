@@ -1,30 +1,9 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, onTestFinished, vi } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
+import { turnsDuring } from "../../../test/support/turns.ts";
 import { openRun } from "../../main.ts";
-
-/** The time of a slice is over at each look. */
-beforeEach(() => {
-  let now = 0;
-  vi.spyOn(performance, "now").mockImplementation(() => {
-    now += 100;
-    return now;
-  });
-});
-afterEach(() => vi.restoreAllMocks());
-
-/** How often other work of the process has its turn. */
-async function turnsDuring(act: () => Promise<unknown>): Promise<number> {
-  let turns = 0;
-  let next = setImmediate(function turn() {
-    turns++;
-    next = setImmediate(turn);
-  });
-  await act();
-  clearImmediate(next);
-  return turns;
-}
 
 async function drain(items: AsyncIterable<unknown>): Promise<void> {
   for await (const _ of items);
