@@ -200,7 +200,7 @@ export function fleetService(
       const isOurs = await files.take();
       if (isOurs === null) throw takenError(files.read(), host);
       await clearLeftovers(files.read(), host, emit);
-      save(); // or it does not start: no one could see it, stop it, or clear it away after a crash
+      save(); // or it does not start: viv ps and viv down find it by this file, and the next start what a crash left
       isTaken = true;
       if (isAsked) void stop(); // while it looked after what was left
       const unwatchLock = watchLock(isOurs);

@@ -6,10 +6,11 @@ import { parseRecord } from "../base/json.ts";
 import { isTemporary, replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
 import { openSync, removeSync, renameSync, utimesSync } from "../platform/files/beneath.ts";
 import { tryFileLock } from "../platform/files/file-lock.ts";
+import { openToRead } from "../platform/files/open-to-read.ts";
 import { listed, readSmall } from "../platform/files/state-files.ts";
 import { stepsInSlices } from "../platform/slices.ts";
 import { CLOSING_MS, noteClosed, sizeWhenClosed } from "./closing.ts";
-import { daysIn, fileOf, openToRead, statIfThere } from "./day-files.ts";
+import { daysIn, fileOf, statIfThere } from "./day-files.ts";
 
 /**
  * Closes the days that are over and seals their files: `DAY.seal` has the file's hash, and the hash of

@@ -55,7 +55,7 @@ export class KeptAnswers {
       begin = this.#now();
       return make();
     });
-    this.#turn = made.catch(() => {}); // the one who asked has the error
+    this.#turn = made.catch(() => {}); // the request has the error
     const making = made.then(
       (text) => {
         if (this.#making.get(key) !== making) return text; // something was changed meanwhile

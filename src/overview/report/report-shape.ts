@@ -89,7 +89,7 @@ export const reportOutput = z.object({
   /** Now, as in `ls`. */
   counts,
   needs_you: z.array(need),
-  /** Of the failed tasks of now, those that a person cancelled: they need nobody. */
+  /** Of the failed tasks of now, those that a person cancelled: they need no decision. */
   cancelled: z.number(),
   /** Tasks that are done, and became that in the period. */
   done: z.object({
