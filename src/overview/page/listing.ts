@@ -1,8 +1,10 @@
+import { setImmediate } from "node:timers/promises";
+import { linesBackFrom } from "../../ledger/back.ts";
+import { followLedgers } from "../../ledger/follow.ts";
 import { TASK_STATES, type TaskState } from "../../queue/states.ts";
 import type { Store } from "../../queue/store.ts";
 import type { AnswersFirst } from "./answers-first.ts";
 import { columnOf, type Entry } from "./entry.ts";
-import { newestDone } from "./newest-done.ts";
 import type { TaskTable } from "./task-table.ts";
 
 export type ListedStore = Pick<Store, "ids" | "list" | "ledgerFolder">;
@@ -97,4 +99,23 @@ export class Listing {
       if (table.find(id)?.isUndated) doubt(id);
     }
   }
+}
+
+/** So many lines are looked at: a tenth of a second. */
+const MOST_LINES = 100_000;
+const TURN_LINES = 5_000;
+
+/** The tasks that came to done last, by the end of the run's ledger; at most `count`. */
+async function newestDone(ledgerFolder: string, count: number): Promise<Set<string>> {
+  const ids = new Set<string>();
+  const sources = [{ name: "run", folder: ledgerFolder, room: "queue" }];
+  const to = followLedgers(sources).position();
+  let lines = 0;
+  const mayMatch = (text: string) => text.includes('"done"');
+  for (const line of linesBackFrom(sources, { to, mayMatch })) {
+    if (line?.to === "done" && typeof line.task === "string") ids.add(line.task);
+    if (ids.size >= count || ++lines >= MOST_LINES) break;
+    if (lines % TURN_LINES === 0) await setImmediate();
+  }
+  return ids;
 }
