@@ -8,7 +8,7 @@ import { scheduleSection } from "../fleet/schedule/config.ts";
 import { schedulePort } from "../fleet/schedule/operations.ts";
 import { notifySection } from "../notify/config.ts";
 import type { Context } from "../operation/operation.ts";
-import { pause } from "../platform/machine-retry.ts";
+import { pause, untilAborted } from "../platform/machine-retry.ts";
 import { Reaper } from "../queue/reaper.ts";
 import type { ReapReport, Store } from "../queue/store.ts";
 import { routesSection } from "../work/config-route.ts";
@@ -32,7 +32,7 @@ export function clocks(context: Context, store: Store): Record<PartKind, Clock> 
     reaper: (config, emit, signal) => reap(context, store, config, emit, signal),
     schedules: async (config, emit, signal) => {
       const read = config();
-      if (read === undefined) return aborted(signal);
+      if (read === undefined) return untilAborted(signal);
       const { runSchedules } = await import("../fleet/schedule/schedule-clock.ts");
       const { scheduleFilesIn } = await import("../fleet/schedule/schedule-files.ts");
       const { folderOf, readText } = await context.use(schedulePort);
@@ -52,7 +52,7 @@ export function clocks(context: Context, store: Store): Record<PartKind, Clock> 
       const onWell = () => emit({ kind: "well", doing });
       const beside = await notifyBeside("up", { ...context, here }, store, onError, true, onWell);
       if (isWell) onWell();
-      await aborted(signal);
+      await untilAborted(signal);
       await beside.stop();
     },
   };
@@ -113,11 +113,4 @@ async function settleBills(
   const host = await workerHost(store.folder, here.env, here.cwd);
   const find = (type: string) => routeFromConfig(config, host, type);
   settleReaped(store, host, find, config.section(pricesSection), onError)(report);
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,4 +1,4 @@
-import { isVivError } from "../base/errors.ts";
+import { unlessRefused } from "../base/errors.ts";
 import type { CrewLine } from "../crew/member-status.ts";
 import { crewPs } from "../crew/operations.ts";
 import { findCrew } from "../crew/requests.ts";
@@ -12,12 +12,15 @@ const RECENT = 12;
 /** Steps and ends together: enough for the last ends of a crew. */
 const LINES = 4000;
 
-/** What the page's fleet says of crew, gate, parts and schedules: as their own commands find them here. */
+/**
+ * What the page's fleet says of crew, gate, parts and schedules: as their own commands find them here. What is
+ * not there, or cannot be read, must not hide the workers.
+ */
 export const fleetFacts: FleetPort = {
-  crew: (context) => ifThere(() => crewOf(context)),
-  gate: (context) => ifThere(() => gate.run(context, {})),
-  parts: (context) => ifThere(() => partsHere(context)),
-  schedules: (context) => ifThere(() => schedulesHere(context)),
+  crew: (context) => unlessRefused(() => crewOf(context)),
+  gate: (context) => unlessRefused(() => gate.run(context, {})),
+  parts: (context) => unlessRefused(() => partsHere(context)),
+  schedules: (context) => unlessRefused(() => schedulesHere(context)),
 };
 
 async function partsHere(context: Context): Promise<PsOutput | null> {
@@ -45,14 +48,4 @@ async function crewOf(context: Context) {
 function endsOf(lines: readonly CrewLine[], name: string): string[] {
   const ends = lines.flatMap((line) => ("run" in line && line.agent === name ? line.run : []));
   return ends.slice(-RECENT);
-}
-
-/** A crew that is not there, or that cannot be read, must not hide the workers. */
-async function ifThere<T>(ask: () => Promise<T>): Promise<T | null> {
-  try {
-    return await ask();
-  } catch (error) {
-    if (isVivError(error)) return null;
-    throw error;
-  }
 }

@@ -17,7 +17,7 @@ import { type Program, programPort } from "../fleet/up-ports.ts";
 import { isRunning } from "../fleet/ups.ts";
 import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
-import type { Context, RunPlace } from "../operation/operation.ts";
+import { type Context, definedIn, type RunPlace } from "../operation/operation.ts";
 import { mkdirSync, openSync, removeSync, renameSync } from "../platform/files/beneath.ts";
 import { readTrusted } from "../platform/files/owned.ts";
 import { runRegistryIn } from "../platform/files/run-registry.ts";
@@ -68,11 +68,6 @@ export async function fleetHost(
 /** Where a viv.toml would be, if there is none yet. */
 function folderOf({ path, from }: RunPlace, cwd: string): string {
   return from.endsWith(".viv-run") ? dirname(from) : from === path ? dirname(path) : cwd;
-}
-
-function definedIn(env: Context["here"]["env"]): Record<string, string> {
-  const all = Object.entries(env).filter((one): one is [string, string] => one[1] !== undefined);
-  return Object.fromEntries(all);
 }
 
 async function factsOf(

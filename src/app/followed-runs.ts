@@ -19,8 +19,8 @@ function growHeapSlowly(percent: number): void {
 
 /**
  * Stores of a server with an index that follows the run until the store is closed. It lists the run at
- * once, so that the first page is there in a moment, and reads it with the first request: a server that
- * nobody looks at needs no titles. Other callers read the run once for each answer.
+ * once, so that the first page is there in a moment, and reads it with the first request: a server without
+ * a page open needs no titles. Other callers read the run once for each answer.
  */
 export function followedRuns(provide: Provide) {
   const indexes = new WeakMap<Store, RunIndex>();
@@ -34,7 +34,7 @@ export function followedRuns(provide: Provide) {
   const follow = (store: Store): Store => {
     const indexed = async () => {
       const index = indexIn(followed, store);
-      await index.listed().catch(() => {}); // whoever needs the index has the error
+      await index.listed().catch(() => {}); // an answer that needs the index has the error
       if (index.isBegun) await index.complete().catch(() => {});
     };
     const followed: Store = {
@@ -73,7 +73,7 @@ export function followedRuns(provide: Provide) {
     index.start(() => drop(followed, index));
     index.listed().then(
       () => growHeapSlowly(GROWS_BY.listed),
-      () => {}, // whoever needs the index has the error
+      () => {}, // an answer that needs the index has the error
     );
     return index;
   };

@@ -12,6 +12,7 @@ import { Sender } from "../notify/sender.ts";
 import { type NotifyService, notifyService } from "../notify/service.ts";
 import type { Context } from "../operation/operation.ts";
 import { guard } from "../platform/files/beneath.ts";
+import { untilAborted } from "../platform/machine-retry.ts";
 import type { Store } from "../queue/store.ts";
 import { wardenFilesIn } from "../warden/warden-files.ts";
 import type { WardenEvent } from "../warden/warden-host.ts";
@@ -143,17 +144,10 @@ export async function notifyBeside(
         await Promise.all(underWay);
         await Promise.all([...services.values()].map((one) => one.stop()));
       };
-      await Promise.race([end(), aborted(context.urgent)]);
+      // What is under way then is unsure, and what waits is there for the next process.
+      await Promise.race([end(), untilAborted(context.urgent)]);
     },
   };
-}
-
-/** What is under way then is unsure, and what waits is there for the next process. */
-function aborted(signal: AbortSignal): Promise<unknown> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(null);
-    signal.addEventListener("abort", resolve, { once: true });
-  });
 }
 
 type Room = "work" | "crew" | "warden" | "none";

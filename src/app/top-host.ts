@@ -1,4 +1,4 @@
-import { isVivError } from "../base/errors.ts";
+import { unlessRefused } from "../base/errors.ts";
 import { type Context, type Env, isStream } from "../operation/operation.ts";
 import { colorsFor, isUtf8 } from "../operation/term.ts";
 import type { Screen, TopHost } from "../overview/top/host.ts";
@@ -21,10 +21,6 @@ function screenHere(env: Env): Screen | null {
 async function answerOf(name: string, context: Context): Promise<unknown> {
   const command = await CATALOG.commands.find((entry) => entry.name === name)?.load();
   if (command === undefined || isStream(command.op)) return null;
-  try {
-    return await command.op.run(context, {});
-  } catch (error) {
-    if (isVivError(error)) return null; // there is no crew here, or none runs
-    throw error;
-  }
+  const { op } = command;
+  return unlessRefused(() => op.run(context, {})); // there is no crew here, or none runs
 }

@@ -83,6 +83,20 @@ export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
+/** Null when it is refused, with a VivError. */
+export async function unlessRefused<T>(
+  ask: () => Promise<T>,
+  onRefused: (message: string) => void = () => {},
+): Promise<T | null> {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!isVivError(error)) throw error;
+    onRefused(error.message);
+    return null;
+  }
+}
+
 /** Null for a file that is damaged. */
 export function unlessCorrupt<T>(read: () => T): T | null {
   try {

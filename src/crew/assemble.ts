@@ -7,7 +7,7 @@ import { placesOf } from "../base/toml-lines.ts";
 import { enginesSection } from "../engines/config-engine.ts";
 import { pricesSection } from "../engines/costs/config-costs.ts";
 import { type Gate, gateInMemory } from "../gate/gate.ts";
-import type { Context, Here } from "../operation/operation.ts";
+import { type Context, definedIn, type Here } from "../operation/operation.ts";
 import { crewActivity, keeperActivity, LOOKED_AT } from "./activity.ts";
 import { Crew } from "./crew.ts";
 import type { CrewFiles } from "./crew-files.ts";
@@ -185,9 +185,6 @@ function runnerFor({ file, state, isSingleton }: CrewChoice, here: Here, ports: 
   const folder = dirname(file);
   const files = ports.filesIn(state);
   const keyOf = ({ name }: Member) => (isSingleton ? "" : name);
-  const env = Object.entries(here.env).filter(
-    (one): one is [string, string] => one[1] !== undefined,
-  );
   const recent = ({ name }: Member) => {
     const own = files.lastLines(400).filter(({ agent }) => agent === name);
     return own
@@ -200,7 +197,7 @@ function runnerFor({ file, state, isSingleton }: CrewChoice, here: Here, ports: 
     prepare: (member) => prepare({ folder, readText: ports.readText, position, recent }, member),
     cwdOf: (member) => cwdOf(member, folder, ports),
     stepsPath: (member) => join(state, "steps", `${keyOf(member) || "keeper"}.jsonl`),
-    env: Object.fromEntries(env),
+    env: definedIn(here.env),
     prices: here.config?.section(pricesSection) ?? new Map(),
     defaults: here.config?.section(enginesSection) ?? new Map(),
     state,

@@ -19,15 +19,9 @@ import { isName } from "../base/names.ts";
 import type { NewEntry } from "../ledger/line.ts";
 import { recordIn } from "../ledger/room-ledger.ts";
 import { isTemporary, replaceFileUnsynced } from "../platform/files/atomic-write.ts";
+import { openToRead } from "../platform/files/open-to-read.ts";
 import { readTrusted } from "../platform/files/owned.ts";
-import {
-  appendLine,
-  codeOf,
-  explained,
-  failure,
-  listed,
-  readPlain,
-} from "../platform/files/state-files.ts";
+import { appendLine, codeOf, explained, listed, readPlain } from "../platform/files/state-files.ts";
 import { ranFileOf } from "./lifecycle.ts";
 import {
   type CrewJson,
@@ -290,16 +284,10 @@ function sizeOf(path: string): number {
 
 /** From the end: a feed asks for sixty lines of perhaps megabytes. */
 function lastLinesOf(path: string, count: number): CrewLine[] {
-  let fd: number;
+  const fd = explained(path, () => openToRead(path));
+  if (fd === null) return [];
   try {
-    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (error) {
-    if (["ENOENT", "ELOOP", "ENXIO"].includes(codeOf(error) ?? "")) return [];
-    throw failure(path, error);
-  }
-  try {
-    const stats = fstatSync(fd);
-    const size = stats.isFile() ? stats.size : 0;
+    const { size } = fstatSync(fd);
     let length = Math.min(size, 64 * 1024);
     for (;;) {
       const buffer = Buffer.alloc(length);

@@ -7,6 +7,7 @@ import { acquireFolder, tryFolderLock } from "../platform/files/file-lock.ts";
 import { RotatingLog } from "../platform/files/rotating-log.ts";
 import { explained, readSmall } from "../platform/files/state-files.ts";
 import type { PartKind } from "./parts.ts";
+import { isOfProcess } from "./up-files.ts";
 
 export type PartStateName =
   | "starting"
@@ -68,9 +69,8 @@ export function fleetFilesIn(run: string) {
     takeTurn: () => tryFolderLock(folder),
     read: (): FleetState | null => {
       const found = parseRecord(readSmall(at("state.json"), MAX_BYTES));
-      const texts = [found?.host, found?.boot, found?.started, found?.state];
-      const isOne = typeof found?.pid === "number" && texts.every((one) => typeof one === "string");
-      return isOne && Array.isArray(found.parts) ? (found as unknown as FleetState) : null;
+      const isOne = isOfProcess(found) && Array.isArray(found.parts);
+      return isOne ? (found as unknown as FleetState) : null;
     },
     /** Whole or not at all. */
     write: (state: FleetState): void =>

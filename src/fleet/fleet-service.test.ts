@@ -392,6 +392,23 @@ describe("a stop", () => {
   });
 });
 
+it("goes on when its lock is gone and cannot be made anew at once", async () => {
+  const fleet = new Fleet();
+  const { take } = fleet.host.files;
+  await fleet.start();
+  fleet.isOurs = false;
+  fleet.host.files.take = async () => {
+    throw new Error("the disk is full");
+  };
+  await fleet.fake.pass(5_100);
+  expect(fleet.events).toContainEqual({ kind: "trouble", message: "the disk is full" });
+  fleet.host.files.take = take;
+  fleet.isTaken = true;
+  expect(fleet.last).toMatchObject({ state: "starting" });
+  await fleet.fake.pass(5_100);
+  expect(fleet.last).toMatchObject({ state: "stopping" });
+});
+
 it("goes on when its surroundings cannot be read at the moment at which a part is parked", async () => {
   const fleet = new Fleet();
   await fleet.start();

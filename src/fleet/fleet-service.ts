@@ -162,13 +162,18 @@ export function fleetService(
           emit({ kind: "trouble", message: `the run ${host.run} is gone; viv up stops.` });
           return void stop();
         }
-        const again = await files.take().catch(() => null);
-        if (again === null) {
-          emit({ kind: "trouble", message: "another viv up has taken this run; this one stops." });
-          return void stop();
+        try {
+          const again = await files.take();
+          if (again === null) {
+            const message = "another viv up has taken this run; this one stops.";
+            emit({ kind: "trouble", message });
+            return void stop();
+          }
+          isStillOurs = again;
+          writeNow();
+        } catch (error) {
+          report(error); // as on a full disk: the next look tries again
         }
-        isStillOurs = again;
-        writeNow();
       }
       cancel = timers.after(LOOK_AT_LOCK_MS, () => void look());
     };
@@ -195,7 +200,7 @@ export function fleetService(
       const isOurs = await files.take();
       if (isOurs === null) throw takenError(files.read(), host);
       await clearLeftovers(files.read(), host, emit);
-      save(); // or it does not start: no one could see it, stop it, or clear it away after a crash
+      save(); // or it does not start: viv ps and viv down find it by this file, and the next start what a crash left
       isTaken = true;
       if (isAsked) void stop(); // while it looked after what was left
       const unwatchLock = watchLock(isOurs);

@@ -5,6 +5,7 @@ import { messageOf, VivError } from "../base/errors.ts";
 import { flag, text } from "../operation/fields.ts";
 import {
   type Context,
+  definedIn,
   defineOperation,
   type Here,
   type Nothing,
@@ -14,7 +15,7 @@ import { type Agent, type AgentsConfig, parseAgents } from "./agents.ts";
 import type { AgentState, ServiceState } from "./up-files.ts";
 import { programPort, type UpEvent, type UpHost, upPort } from "./up-ports.ts";
 import { lingeringPid, upService } from "./up-service.ts";
-import { LEFT_OVER } from "./ups.ts";
+import { LEFT_OVER, leftoverNote, NOT_RUNNING, stateOf } from "./ups.ts";
 
 export const upInput = z.strictObject({
   config: text("agents file (default: ./agents.toml)"),
@@ -59,12 +60,9 @@ async function serviceFor(
     const message = `no agent in ${config.file} works on food, so that --drain would end at once.`;
     throw new VivError("USAGE", message);
   }
-  const env = Object.entries(here.env).filter(
-    (one): one is [string, string] => one[1] !== undefined,
-  );
   const { node, viv } = await context.use(programPort);
   const { handing, stop } = host.followConfig(here.config);
-  const around = { viv: [node, viv], env: Object.fromEntries(env), handing, drain };
+  const around = { viv: [node, viv], env: definedIn(here.env), handing, drain };
   const log = host.filesIn(config.pit.path).openLog(); // nothing comes before it has the pit
   const tell = (event: UpEvent) => {
     const at = new Date(context.now()).toISOString();
@@ -144,8 +142,6 @@ const output = z.object({
 
 export type SpeciesOutput = z.output<typeof output>;
 
-const NOT_RUNNING = "not running";
-
 /** `viv status --config agents.toml`. */
 export const species = defineOperation({
   name: "fleet status",
@@ -204,13 +200,12 @@ function shown(
   if (service === NOT_RUNNING) {
     const lingering = lingeringPid(found, machine);
     if (lingering === null) return { ...known, note: state === "parked" ? note : "" };
-    const after = `its viv up is gone; it ends after its food, or at once: kill -TERM ${lingering}, twice`;
-    return { ...known, state: LEFT_OVER, pid: lingering, note: after };
+    const left = leftoverNote("its food", lingering);
+    return { ...known, state: LEFT_OVER, pid: lingering, note: left };
   }
   const hasProcess = pid !== null && started !== null && boot !== null && host !== null;
   if (hasProcess && machine.vitality({ pid, started, boot, host }) === "gone") {
     return { ...known, note: "its process is gone; viv up will notice in a moment" };
   }
-  const isDigesting = digesting.length > 0 && (state === "idle" || state === "starting");
-  return { ...known, state: isDigesting ? "working" : state, pid, next_run, note };
+  return { ...known, state: stateOf(found, digesting), pid, next_run, note };
 }

@@ -73,6 +73,14 @@ const LOG_BYTES = 5 * 1024 * 1024;
 
 export type UpFiles = ReturnType<typeof upFilesIn>;
 
+/** Whether it names a process and its state. */
+export function isOfProcess(
+  found: Record<string, unknown> | null,
+): found is Record<string, unknown> {
+  const texts = [found?.host, found?.boot, found?.started, found?.state];
+  return typeof found?.pid === "number" && texts.every((one) => typeof one === "string");
+}
+
 /**
  * `.viv/up/` of a pit: written by `viv up`, read by `viv status --config`, the warden and the next
  * `viv up`. A file that cannot be read counts as missing.
@@ -88,9 +96,7 @@ export function upFilesIn(pit: string) {
     takeTurn: () => tryFolderLock(folder),
     service: (): ServiceState | null => {
       const found = read("service");
-      const texts = [found?.host, found?.boot, found?.started, found?.state];
-      const isOne = typeof found?.pid === "number" && texts.every((one) => typeof one === "string");
-      return isOne ? (found as unknown as ServiceState) : null;
+      return isOfProcess(found) ? (found as unknown as ServiceState) : null;
     },
     agent: (name: string): AgentState | null => {
       const found = read(name);

@@ -45,7 +45,7 @@ export const shownUp = z.object({
 });
 export type ShownUp = z.output<typeof shownUp>;
 
-const NOT_RUNNING = "not running";
+export const NOT_RUNNING = "not running";
 export const LEFT_OVER = "left over";
 
 /** A `viv up`, as its files tell of it. */
@@ -124,7 +124,7 @@ function shownLeftover({ process: _, ...part }: PartState, pid: number): ShownPa
   return { ...part, state: LEFT_OVER, pid, note: leftoverNote("what it has begun", pid) };
 }
 
-function leftoverNote(after: string, pid: number): string {
+export function leftoverNote(after: string, pid: number): string {
   return `its viv up is gone; it ends after ${after}, or at once: kill -TERM ${pid}, twice`;
 }
 
@@ -172,12 +172,16 @@ const doingOf = (claims: readonly string[]) =>
   claims.length > 0 ? `digesting ${claims.join(", ")}` : "";
 
 function shownAgent(agent: AgentState, claims: readonly string[]): ShownPart {
-  const { name, pid, since, restarts, note, state } = agent;
+  const { name, pid, since, restarts, note } = agent;
+  const state = stateOf(agent, claims);
+  const doing = doingOf(claims);
+  return { name, kind: "agent", state, pid, since, restarts, note, doing };
+}
+
+/** A worker says that it works a moment after it has claimed. */
+export function stateOf({ state }: AgentState, claims: readonly string[]): AgentState["state"] {
   const isDigesting = claims.length > 0 && (state === "idle" || state === "starting");
-  return {
-    ...{ name, kind: "agent", state: isDigesting ? "working" : state, pid, since, restarts, note },
-    doing: doingOf(claims),
-  };
+  return isDigesting ? "working" : state;
 }
 
 function leftoverAgent(

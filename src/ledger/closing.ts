@@ -2,8 +2,9 @@ import { closeSync, lstatSync, readSync } from "node:fs";
 import { errno, machineErrorOf } from "../base/errno.ts";
 import { parseRecord } from "../base/json.ts";
 import { createIfAbsentUnsynced } from "../platform/files/atomic-write.ts";
+import { openToRead } from "../platform/files/open-to-read.ts";
 import { readSmall } from "../platform/files/state-files.ts";
-import { closedBytes, daysIn, fileOf, lastClosedDay, openToRead } from "./day-files.ts";
+import { closedBytes, daysIn, fileOf, lastClosedDay } from "./day-files.ts";
 
 /**
  * How a day is closed while writers that know nothing of it have its file open, without a lock, and

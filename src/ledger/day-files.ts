@@ -1,7 +1,7 @@
-import { closeSync, constants, fstatSync, lstatSync, readdirSync, type Stats } from "node:fs";
+import { closeSync, lstatSync, readdirSync, type Stats } from "node:fs";
 import { errno } from "../base/errno.ts";
-import { openSync } from "../platform/files/beneath.ts";
 import { linesBack, linesBetween } from "../platform/files/lines.ts";
+import { openToRead } from "../platform/files/open-to-read.ts";
 
 /**
  * The daily files of a ledger, and how far each is closed:
@@ -114,22 +114,6 @@ export function* linesBackIn(path: string, to: number): Generator<string> {
   } finally {
     closeSync(fd);
   }
-}
-
-const SAFE_OPEN = constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK;
-
-/** Null when it is gone, or no plain file. */
-export function openToRead(path: string): number | null {
-  let fd: number;
-  try {
-    fd = openSync(path, SAFE_OPEN);
-  } catch (error) {
-    if (["ENOENT", "ELOOP", "ENXIO", "ENODEV"].includes(errno(error) ?? "")) return null;
-    throw error;
-  }
-  if (fstatSync(fd).isFile()) return fd;
-  closeSync(fd);
-  return null;
 }
 
 function namesIn(folder: string): string[] {

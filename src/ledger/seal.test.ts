@@ -5,11 +5,13 @@ import { beforeEach, expect, test } from "vitest";
 import { Faults } from "../../test/support/faults.ts";
 import { newFolder } from "../../test/support/folders.ts";
 import { holds } from "../../test/support/property.ts";
+import { turnsDuring } from "../../test/support/turns.ts";
+import { stepsAtOnce, stepsInSlices } from "../platform/slices.ts";
 import { CLOSING_MS, noteClosed } from "./closing.ts";
 import { dayFiles, daysIn } from "./day-files.ts";
 import { LedgerFollower } from "./follower.ts";
 import { beginClosing, daysToSeal, sealDay, sealDays } from "./seal.ts";
-import { verifyLedger } from "./verify.ts";
+import { verifyLedger, verifySteps } from "./verify.ts";
 import { LedgerWriter } from "./writer.ts";
 
 let folder = "";
@@ -39,12 +41,26 @@ function write(place: string, lines: readonly { day: string; n: number }[]): voi
 function sealUpTo(place: string, day: string): void {
   const days = daysToSeal(place, Date.parse(`${day}T00:00:00Z`) + 2 * 86_400_000);
   beginClosing(place, days);
-  for (const one of days) sealDay(place, one, NOON);
+  for (const one of days) stepsAtOnce(sealDay(place, one, NOON));
 }
 
 function numbersIn(place: string, follower = new LedgerFollower(place)): number[] {
   return [...follower.texts()].map(({ text }) => JSON.parse(text).n as number);
 }
+
+test("other work of the process goes on while a large day is sealed, and verified", async () => {
+  writeFileSync(join(folder, `${dayOf(15)}.jsonl`), `${lineOf(1, dayOf(15))}\n`.repeat(60_000));
+  const turns = new Promise<number>((resolve) => {
+    const sleep = async () => {
+      resolve(turnsDuring(() => sealing)); // from here on: it has the lock
+      return true;
+    };
+    const sealing = sealDays(folder, { ...options, sleep });
+  });
+  expect(await turns).toBeGreaterThan(4);
+  expect(await turnsDuring(() => stepsInSlices(verifySteps(folder)))).toBeGreaterThan(2);
+  expect(verifyLedger(folder)).toMatchObject({ problems: [], sealed: 1 });
+});
 
 test("seals all days that are over, in a chain; a late line goes to the next open day", async () => {
   write(
@@ -177,7 +193,7 @@ test("each line counts once, wherever writers are stopped while days are closed"
               if (sizes.has(day)) noteClosed(place, day, sizes.get(day) ?? 0);
           }
           if (step?.is === "seal" && isRipe) {
-            for (const day of closing) sealDay(place, day, NOON);
+            for (const day of closing) stepsAtOnce(sealDay(place, day, NOON));
             closingSince = new Map();
             sizes.clear();
           }

@@ -6,9 +6,11 @@ import { parseRecord } from "../base/json.ts";
 import { isTemporary, replaceFileSynced, syncFolder } from "../platform/files/atomic-write.ts";
 import { openSync, removeSync, renameSync, utimesSync } from "../platform/files/beneath.ts";
 import { tryFileLock } from "../platform/files/file-lock.ts";
+import { openToRead } from "../platform/files/open-to-read.ts";
 import { listed, readSmall } from "../platform/files/state-files.ts";
+import { stepsInSlices } from "../platform/slices.ts";
 import { CLOSING_MS, noteClosed, sizeWhenClosed } from "./closing.ts";
-import { daysIn, fileOf, openToRead, statIfThere } from "./day-files.ts";
+import { daysIn, fileOf, statIfThere } from "./day-files.ts";
 
 /**
  * Closes the days that are over and seals their files: `DAY.seal` has the file's hash, and the hash of
@@ -73,7 +75,7 @@ export async function sealDays(folder: string, options: SealOptions): Promise<st
     beginClosing(folder, days);
     const isOpen = days.some((day) => sizeWhenClosed(folder, day) === null);
     if (isOpen && !(await options.sleep(CLOSING_MS))) return [];
-    for (const day of days) sealDay(folder, day, options.now());
+    for (const day of days) await stepsInSlices(sealDay(folder, day, options.now()));
     return days;
   } finally {
     lock.release();
@@ -97,16 +99,16 @@ export function beginClosing(folder: string, days: readonly string[]): void {
   syncFolder(folder);
 }
 
-/** Of a day that has been closing for CLOSING_MS; the earlier ones first. */
-export function sealDay(folder: string, day: string, now: number): void {
+/** Of a day that has been closing for CLOSING_MS; the earlier ones first. Seconds of work for a large file. */
+export function* sealDay(folder: string, day: string, now: number): Generator<null, void> {
   const path = fileOf(folder, day, "jsonl");
   const stats = statIfThere(path);
   const isSealed = statIfThere(fileOf(folder, day, "seal")) !== undefined;
   if (!isSealed && stats?.isFile()) {
     const size = sizeWhenClosed(folder, day) ?? noteClosed(folder, day, stats.size);
     const copy = join(folder, `.${day}.sealing`);
-    const lines = copyStart(path, copy, size);
-    const digest = digestOf(copy, size, Math.max(1, Math.ceil(lines / MOST_MARKS)));
+    const lines = yield* copyStart(path, copy, size);
+    const digest = yield* digestOf(copy, size, Math.max(1, Math.ceil(lines / MOST_MARKS)));
     utimesSync(copy, stats.atime, stats.mtime); // readers sort files by the time of their last line
     renameSync(copy, path);
     syncFolder(folder);
@@ -182,7 +184,7 @@ function* chunksOf(path: string, size: number): Generator<Buffer> {
 }
 
 /** Returns the number of its lines. */
-function copyStart(from: string, to: string, size: number): number {
+function* copyStart(from: string, to: string, size: number): Generator<null, number> {
   removeSync(to);
   const fd = openSync(to, "wx", 0o600);
   try {
@@ -190,6 +192,7 @@ function copyStart(from: string, to: string, size: number): number {
     for (const data of chunksOf(from, size)) {
       for (let at = data.indexOf(10); at >= 0; at = data.indexOf(10, at + 1)) lines++;
       for (let at = 0; at < data.length; ) at += writeSync(fd, data, at);
+      yield null;
     }
     fsyncSync(fd);
     return lines;
@@ -199,7 +202,7 @@ function copyStart(from: string, to: string, size: number): number {
 }
 
 /** Of the first `size` bytes, with a mark for each `step` lines; a torn tail is part of the last. */
-export function digestOf(path: string, size: number, step: number): Digest {
+export function* digestOf(path: string, size: number, step: number): Generator<null, Digest> {
   const whole = createHash("sha256");
   let mark: Hash | null = null;
   let [bytes, lines, marks] = [0, 0, ""];
@@ -218,6 +221,7 @@ export function digestOf(path: string, size: number, step: number): Digest {
       if (newline >= 0 && ++lines % step === 0) endMark();
       at = end;
     }
+    yield null;
   }
   endMark();
   return { bytes, lines, sha256: whole.digest("hex"), step, marks };

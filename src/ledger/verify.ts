@@ -1,6 +1,16 @@
 import { counted } from "../base/text.ts";
+import { stepsAtOnce } from "../platform/slices.ts";
 import { daysIn, fileOf, statIfThere } from "./day-files.ts";
-import { digestOf, MARK, parseSeal, readHead, type Seal, sealText, sha256 } from "./seal.ts";
+import {
+  type Digest,
+  digestOf,
+  MARK,
+  parseSeal,
+  readHead,
+  type Seal,
+  sealText,
+  sha256,
+} from "./seal.ts";
 
 export interface LedgerProblem {
   /** `2026-11-17.jsonl`, `2026-11-17.seal`, `head.json` */
@@ -22,7 +32,12 @@ export interface Verified {
  * Compares the closed files with their seals, and the seals with each other. `quick`: sizes instead of
  * contents. A file that is being sealed at the moment is not judged.
  */
-export function verifyLedger(folder: string, { quick = false } = {}): Verified {
+export function verifyLedger(folder: string, options?: { quick?: boolean }): Verified {
+  return stepsAtOnce(verifySteps(folder, options));
+}
+
+/** The same, step by step: a large ledger takes seconds. */
+export function* verifySteps(folder: string, { quick = false } = {}): Generator<null, Verified> {
   // Before the seals are listed: a seal is there before the head names it.
   const head = readHead(folder);
   const { jsonl, closing, seal: seals } = daysIn(folder);
@@ -43,7 +58,10 @@ export function verifyLedger(folder: string, { quick = false } = {}): Verified {
     const found =
       seal === null || text === null
         ? [{ file: `${day}.seal`, problem: "is no seal" }]
-        : [...chainProblems(day, seal, previous), ...fileProblems(folder, day, seal, quick)];
+        : [
+            ...chainProblems(day, seal, previous),
+            ...(yield* fileProblems(folder, day, seal, quick)),
+          ];
     if (found.length === 0) sealed++;
     problems.push(...found);
     previous = { day, hash: sha256(text ?? "") };
@@ -100,7 +118,12 @@ function headProblems(
   return [];
 }
 
-function fileProblems(folder: string, day: string, seal: Seal, quick: boolean): LedgerProblem[] {
+function* fileProblems(
+  folder: string,
+  day: string,
+  seal: Seal,
+  quick: boolean,
+): Generator<null, LedgerProblem[]> {
   const file = `${day}.jsonl`;
   const path = fileOf(folder, day, "jsonl");
   const stats = statIfThere(path);
@@ -111,12 +134,12 @@ function fileProblems(folder: string, day: string, seal: Seal, quick: boolean): 
     if (stats.size === seal.bytes) return [];
     return [{ file, problem: `has ${stats.size} bytes, its seal says ${seal.bytes}` }];
   }
-  const now = digestOf(path, Number.POSITIVE_INFINITY, seal.step);
+  const now = yield* digestOf(path, Number.POSITIVE_INFINITY, seal.step);
   return now.sha256 === seal.sha256 ? [] : [difference(file, seal, now)];
 }
 
 /** The first lines that differ, and what happened to the file as far as that can be told. */
-function difference(file: string, seal: Seal, now: ReturnType<typeof digestOf>): LedgerProblem {
+function difference(file: string, seal: Seal, now: Digest): LedgerProblem {
   const [was, is] = [marksOf(seal.marks), marksOf(now.marks)];
   let first = 0;
   while (first < was.length && was[first] === is[first]) first++;

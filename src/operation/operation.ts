@@ -28,6 +28,12 @@ export interface RunPlace {
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
+export function definedIn(env: Env): Record<string, string> {
+  const isDefined = (one: [string, string | undefined]): one is [string, string] =>
+    one[1] !== undefined;
+  return Object.fromEntries(Object.entries(env).filter(isDefined));
+}
+
 /** Where an operation was asked for: a shell's folder and environment, or a server's. */
 export interface Here {
   cwd: string;

@@ -24,7 +24,6 @@ import type { LedgerLine } from "../queue/ledger.ts";
 import { defineRunOperation } from "../queue/operation.ts";
 import type { Store } from "../queue/store.ts";
 import { type Route, routesSection } from "../work/config-route.ts";
-import { Slices } from "./page/slices.ts";
 
 export const spending = z.object({
   usd: z.number(),
@@ -87,9 +86,7 @@ export const costs = defineRunOperation({
     const unasked = new Map<string, Unasked>();
     let unreadable = 0;
     let hasReserved = false;
-    const slices = new Slices(); // a server has other requests
     for await (const line of store.ledger({ since: since ?? undefined })) {
-      await slices.rest();
       tally.add(line);
       if (line.event === "reserved") hasReserved = true;
       if (line.event !== "usage") continue;

@@ -146,7 +146,7 @@ export const ls = defineRunOperation({
 });
 
 /** Where tasks of that word lie. */
-function lying(word: TaskWord): Pick<ListQuery, "states" | "cancelled"> {
+export function lying(word: TaskWord): Pick<ListQuery, "states" | "cancelled"> {
   if (word === "cancelled" || word === "failed") {
     return { states: ["failed"], cancelled: word === "cancelled" };
   }
@@ -161,6 +161,14 @@ function pausedBy(paused: Pause | null): { paused?: Pause } {
 function pausedWorkers(workers: readonly WorkerView[]) {
   const paused_workers = workers.flatMap(({ name, paused }) => (paused ? { name, paused } : []));
   return paused_workers.length === 0 ? {} : { paused_workers };
+}
+
+export async function workersOf(store: Store) {
+  const workers = await store.workers();
+  return workers.map(({ heartbeatAge: heartbeat_age, ...worker }) => ({
+    ...worker,
+    heartbeat_age,
+  }));
 }
 
 /** As the queue gives out the tasks that are shown. */
@@ -354,10 +362,7 @@ export const status = defineRunOperation({
       run_dir: store.location,
       counts: countsInWords(await store.counts()),
       ...pausedBy(await store.paused()),
-      workers: (await store.workers()).map(({ heartbeatAge, ...worker }) => ({
-        ...worker,
-        heartbeat_age: heartbeatAge,
-      })),
+      workers: await workersOf(store),
       ...closedAccounts(await accountsInUse(context)),
       ...(await workspacesNow(context)),
       status: await store.readStatus(),
@@ -417,7 +422,7 @@ export const watch = defineRunStream({
     if (until_idle && (await isIdle(context))) stop.abort();
     let isTold = false;
     for (;;) {
-      // That a worker ends is no change of a task, but may leave nobody for the tasks that are there.
+      // The end of a worker is no change of a task, but may leave no worker for the tasks that are there.
       if (until_idle && (await isSlow(next))) {
         if (await isIdle(context)) stop.abort();
         const id = isTold ? null : await unattended(context);

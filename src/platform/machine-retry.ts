@@ -1,3 +1,4 @@
+import { once } from "node:events";
 import { errno, machineErrorOf } from "../base/errno.ts";
 import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import { growingPause } from "../base/growing-pause.ts";
@@ -98,6 +99,10 @@ function causes(error: unknown): unknown[] {
   const found: unknown[] = [];
   for (let each = error; each && found.length < 10; each = (each as Error).cause) found.push(each);
   return found;
+}
+
+export async function untilAborted(signal: AbortSignal): Promise<void> {
+  if (!signal.aborted) await once(signal, "abort");
 }
 
 /** Until the time is over or the signal is aborted. */

@@ -1,8 +1,7 @@
-import { closeSync, constants, createReadStream, fstatSync } from "node:fs";
+import { closeSync, createReadStream, fstatSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { pipeline } from "node:stream/promises";
-import { errno } from "../base/errno.ts";
-import { openSync } from "../platform/files/beneath.ts";
+import { openToRead } from "../platform/files/open-to-read.ts";
 import type { Artifacts } from "../queue/store.ts";
 import { HttpError } from "./http-errors.ts";
 
@@ -22,19 +21,9 @@ export async function sendArtifact(
 ): Promise<void> {
   const path = artifacts.pathOnThisHost(name); // INVALID for anything but a name
   const missing = () => new HttpError(404, `there is no artifact ${JSON.stringify(name)}.`);
-  if (path === null) throw missing();
-  let fd: number;
-  try {
-    fd = openSync(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
-  } catch (error) {
-    if (["ENOENT", "ELOOP", "ENXIO"].includes(errno(error) ?? "")) throw missing();
-    throw error;
-  }
+  const fd = path === null ? null : openToRead(path);
+  if (fd === null) throw missing();
   const stats = fstatSync(fd);
-  if (!stats.isFile()) {
-    closeSync(fd);
-    throw missing();
-  }
   const isText = AS_TEXT.test(name) || !name.includes(".");
   const end = stats.size - 1;
   response.writeHead(200, {

@@ -1,3 +1,4 @@
+import { setBounded } from "../base/bounded-map.ts";
 import { isRecord } from "../base/json.ts";
 import type { Entry } from "../ledger/line.ts";
 
@@ -69,7 +70,7 @@ export class AttemptBills {
       steps: new Map(),
       isPartial: false,
     };
-    keep(this.#open, key, bill, MOST_OPEN);
+    setBounded(this.#open, key, bill, MOST_OPEN);
     return bill;
   }
 
@@ -79,7 +80,7 @@ export class AttemptBills {
     this.#open.delete(key);
     this.#grow(bill, bill.steps);
     bill.steps = new Map();
-    keep(this.#ended, key, bill, KEPT);
+    setBounded(this.#ended, key, bill, KEPT);
   }
 
   /** Counts what these amounts have beyond the counted ones; never more than in all. */
@@ -127,12 +128,6 @@ function amountsIn(of: Record<string, unknown>): Amounts {
 
 function usdOf({ usd }: Record<string, unknown>): Amounts {
   return { usd: amountOf(usd) };
-}
-
-function keep<T>(all: Map<string, T>, key: string, value: T, most: number): void {
-  all.set(key, value);
-  const [oldest] = all.keys();
-  if (all.size > most && oldest !== undefined) all.delete(oldest);
 }
 
 /** A label of others, short. */

@@ -9,7 +9,7 @@ export interface ServerSettings {
   /** Nobody chose the port: if it is taken, the next free one will do. */
   isDefaultPort?: boolean;
   bind: string;
-  /** Other interfaces than loopback without TLS: someone on the way can read the token. */
+  /** Other interfaces than loopback without TLS: the token can be read on the network. */
   insecure: boolean;
   tls?: { cert: string; key: string };
   /** Further names in Host that are answered. */

@@ -1,10 +1,11 @@
+import { escapeHtml as html } from "../base/text.ts";
 import { GROUPS, type Group } from "../operation/catalog.ts";
 import type { Command } from "../operation/command.ts";
 import { type Flag, flagsOf } from "../operation/flags.ts";
 import { isStream } from "../operation/operation.ts";
 import { pathOf } from "./api.ts";
 import { canRead } from "./openapi.ts";
-import { escapeHtml as html, plainPage } from "./plain-page.ts";
+import { plainPage } from "./plain-page.ts";
 import type { Exposed, ServerHost } from "./server-host.ts";
 
 /** Not `--json`: curl has it since 7.82, and Ubuntu 22.04 an older one. */

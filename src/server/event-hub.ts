@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { realpathSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
+import { setBounded } from "../base/bounded-map.ts";
 import { messageOf } from "../base/errors.ts";
 import type { FollowOptions, LedgersNews } from "../ledger/follow.ts";
 import { wordOf } from "../queue/states.ts";
@@ -38,6 +39,8 @@ interface Attached {
   follow: FollowLedgers;
   ledgers: LedgersNews;
   counts: LiveCounts;
+  /** Of tasks that were looked at; another run may have other tasks with these ids. */
+  types: Map<string, string>;
   stop: AbortController;
   unwatch: () => void;
 }
@@ -83,9 +86,10 @@ export class EventHub {
     from: string | undefined,
   ): Promise<void> {
     this.#joining++;
-    const { store, follow, first, runKey } = await this.#counted().finally(() => {
+    const attached = await this.#counted().finally(() => {
       this.#joining--;
     });
+    const { follow, first, runKey } = attached;
     if (response.destroyed) return this.#detachUnused();
     const stream = new EventStream(response, headers, filter, this.#around.unreadBytes);
     // From here on it gets what comes after this position.
@@ -102,7 +106,7 @@ export class EventHub {
     stream.sendNow("hello", { counts: first, at }, idOf(start));
     if (from !== undefined && missed === null) stream.sendNow("reset", {}, idOf(to));
     for await (const { line, position } of missed?.news() ?? []) {
-      const type = filter.type && (await this.#typeOf(store, line.task));
+      const type = filter.type && (await typeOf(attached, line.task));
       if (wantsLine(filter, line, type ?? null)) stream.sendNow("ledger", line, idOf(position));
       if (!(await stream.keepsUp())) return;
     }
@@ -143,6 +147,7 @@ export class EventHub {
     const stop = new AbortController();
     const attached: Attached = {
       ...{ store, follow, ledgers, stop, counts: new LiveCounts(store), runKey: keyOf(store) },
+      types: new Map(),
       unwatch: ledgers.onNews(() => this.#lookSoon()),
     };
     this.#attached = attached;
@@ -186,7 +191,8 @@ export class EventHub {
     }
   }
 
-  async #tell({ counts, store }: Attached, change: Change): Promise<void> {
+  async #tell(attached: Attached, change: Change): Promise<void> {
+    const { counts } = attached;
     this.#lookSoon();
     if (change.kind === "ledger") return;
     if (change.kind === "missed") {
@@ -196,7 +202,7 @@ export class EventHub {
       counts.apply(change);
       const { kind: _, cancelled, ...move } = change;
       const to = change.to && wordOf({ state: change.to, cancelled });
-      const type = this.#asksTypes() ? await this.#typeOf(store, move.id) : null;
+      const type = this.#asksTypes() ? await typeOf(attached, move.id) : null;
       this.#broadcast("task", { ...move, to }, (filter) => wantsMove(filter, move, type));
     }
     this.#countSoon();
@@ -236,15 +242,15 @@ export class EventHub {
   async #look(): Promise<void> {
     while (this.#lookAgain && this.#attached !== null) {
       this.#lookAgain = false;
-      const { ledgers, store, runKey } = this.#attached;
+      const attached = this.#attached;
       try {
         let [n, bytes] = [0, 0];
-        for await (const { line, position } of ledgers.news()) {
-          if (this.#attached?.ledgers !== ledgers) return;
-          const type = this.#asksTypes() ? await this.#typeOf(store, line.task) : null;
+        for await (const { line, position } of attached.ledgers.news()) {
+          const type = this.#asksTypes() ? await typeOf(attached, line.task) : null;
+          if (this.#attached !== attached) break; // there may be news of the next one
           this.#position = position;
           const isWanted = (filter: EventFilter) => wantsLine(filter, line, type);
-          bytes += this.#broadcast("ledger", line, isWanted, `${runKey}:${position}`);
+          bytes += this.#broadcast("ledger", line, isWanted, `${attached.runKey}:${position}`);
           // So that clients that read get it before more comes.
           if (++n % 500 === 0 || bytes > TURN_BYTES) {
             bytes = 0;
@@ -288,19 +294,16 @@ export class EventHub {
     for (const { filter } of this.#streams) if (filter.type !== undefined) return true;
     return false;
   }
+}
 
-  readonly #types = new Map<string, string | null>();
-
-  async #typeOf(store: Store, task: string | undefined): Promise<string | null> {
-    if (task === undefined) return null;
-    const known = this.#types.get(task);
-    if (known !== undefined) return known;
-    const type = (await store.show(task).catch(() => null))?.type ?? null;
-    this.#types.set(task, type);
-    const [oldest] = this.#types.keys();
-    if (this.#types.size > 1_000 && oldest !== undefined) this.#types.delete(oldest);
-    return type;
-  }
+/** Null for a task that is not there, or cannot be read now. */
+async function typeOf({ store, types }: Attached, task?: string): Promise<string | null> {
+  if (task === undefined) return null;
+  const known = types.get(task);
+  if (known !== undefined) return known;
+  const type = (await store.show(task).catch(() => null))?.type ?? null;
+  if (type !== null) setBounded(types, task, type, 1_000);
+  return type;
 }
 
 /** By its folder: the id of a run may be that of many. */

@@ -1,3 +1,5 @@
+import { setBounded } from "../base/bounded-map.ts";
+
 /** A cheaper one is made anew each time. */
 const LEAST_MS = 50;
 /** Making answers takes at most this share of the time, and none is older than this. */
@@ -53,7 +55,7 @@ export class KeptAnswers {
       begin = this.#now();
       return make();
     });
-    this.#turn = made.catch(() => {}); // the one who asked has the error
+    this.#turn = made.catch(() => {}); // the request has the error
     const making = made.then(
       (text) => {
         if (this.#making.get(key) !== making) return text; // something was changed meanwhile
@@ -73,8 +75,7 @@ export class KeptAnswers {
   #keep(key: string, text: string, cost: number): void {
     this.#kept.delete(key);
     if (cost < LEAST_MS) return;
-    this.#kept.set(key, { text, until: this.#now() + Math.min(cost / SHARE, OLDEST_MS) });
-    const [oldest] = this.#kept.keys();
-    if (this.#kept.size > MOST && oldest !== undefined) this.#kept.delete(oldest);
+    const until = this.#now() + Math.min(cost / SHARE, OLDEST_MS);
+    setBounded(this.#kept, key, { text, until }, MOST);
   }
 }

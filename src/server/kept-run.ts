@@ -87,7 +87,7 @@ export class KeptRun {
   async close(): Promise<void> {
     this.#isClosed = true;
     this.#unwatch();
-    await this.#opening?.catch(() => {}); // whoever asked for it has the error
+    await this.#opening?.catch(() => {}); // the request has the error
     await this.#open?.store.close({ warn: this.#warn });
     this.#open = null;
   }

@@ -1,4 +1,5 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
+import { setBounded } from "../base/bounded-map.ts";
 import type { Entry } from "../ledger/line.ts";
 import { AttemptBills, wordOf } from "./attempt-bills.ts";
 
@@ -127,9 +128,7 @@ function observe(to: Histogram, open: Map<string, number>, key: string, at: numb
 }
 
 function remember<T>(open: Map<string, T>, key: string, value: T): void {
-  open.set(key, value);
-  const [oldest] = open.keys();
-  if (open.size > MOST_OPEN && oldest !== undefined) open.delete(oldest);
+  setBounded(open, key, value, MOST_OPEN);
 }
 
 function textOf(value: unknown): string | undefined {

@@ -1,3 +1,5 @@
+import { escapeHtml } from "../base/text.ts";
+
 /** Small pages without script: for people who come before the page is built or before a login. */
 export function plainPage(title: string, body: string): string {
   return `<!doctype html>
@@ -16,10 +18,6 @@ ${body}
 </body>
 </html>
 `;
-}
-
-export function escapeHtml(text: string): string {
-  return text.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
 }
 
 export const PLAIN_CSS = `:root { color-scheme: light dark; }

@@ -67,7 +67,7 @@ async function contentOf(path: string): Promise<Content> {
   if (known?.stamp === stamp) return known.content;
   const content = readContent(path);
   contents.set(path, { stamp, content });
-  content.catch(() => contents.delete(path)); // the one who asked has the error
+  content.catch(() => contents.delete(path)); // the request has the error
   return content;
 }
 

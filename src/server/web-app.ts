@@ -1,5 +1,6 @@
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context as HonoContext } from "hono";
+import { escapeHtml } from "../base/text.ts";
 import { type ApiAround, assertMayChange, type Env, operationRoutes } from "./api.ts";
 import { sendArtifact } from "./artifacts.ts";
 import { filterFrom } from "./event-filter.ts";
@@ -9,7 +10,7 @@ import { errorAnswer, HttpError } from "./http-errors.ts";
 import type { Limits } from "./limits.ts";
 import type { Metrics, MetricsAround } from "./metrics.ts";
 import { STREAM_TYPES } from "./operation-stream.ts";
-import { escapeHtml, PLAIN_CSS, plainPage } from "./plain-page.ts";
+import { PLAIN_CSS, plainPage } from "./plain-page.ts";
 import { type StaticFile, staticFile } from "./static-page.ts";
 
 export interface WebAround extends ApiAround {

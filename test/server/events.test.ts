@@ -188,6 +188,46 @@ describe("/events", () => {
     expect(seen(streams.room)).toEqual([]);
   });
 
+  it("filters by the type that a task has in this run, and asks again when it could not be read", async () => {
+    const looks: ((error: Error | null) => void)[] = [];
+    const served = await serveRun(
+      {},
+      {
+        open: async ({ path }) => {
+          const store = await openRun(path);
+          const show = store.show.bind(store);
+          store.show = async (id) => {
+            const error = await new Promise<Error | null>((resolve) => looks.push(resolve));
+            if (error !== null) throw error;
+            return show(id);
+          };
+          return store;
+        },
+      },
+    );
+    const events = await Events.open(served, "/events?type=u&room=queue");
+    const other = await openRun(served.run);
+    await other.enqueue({ id: "a", type: "u" });
+    await until("its type is asked for", () => looks.length > 0);
+    for (const answer of looks.splice(0)) answer(new Error("EMFILE"));
+    await other.append({ event: "held", task: "a" });
+    await until("it is asked for again", () => looks.length > 0);
+    // Meanwhile the run is another one, in which the task has another type.
+    renameSync(served.run, `${served.run}.away`);
+    const replaced = await openRun(served.run, { create: true });
+    const second = await Events.open(served, "/events?type=t");
+    await events.next(({ event }) => event === "reset");
+    for (const answer of looks.splice(0)) answer(null);
+    await replaced.enqueue({ id: "a", type: "t" });
+    await until("its type there is asked for", () => {
+      for (const answer of looks.splice(0)) answer(null);
+      return second.ledger().length > 0;
+    });
+    expect(events.ledger()).toEqual([]);
+    expect(second.ledger()).toMatchObject([{ event: "enqueued", task: "a" }]);
+    for (const store of [other, replaced]) await store.close();
+  });
+
   it("come without a name for clients that know no others (n8n), and only the ledger's lines", async () => {
     const served = await serveRun();
     const stop = new AbortController();

@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { createColors } from "picocolors";
 import { messageOf } from "../../base/errors.ts";
 import { wantsColor } from "../../operation/term.ts";
+import { untilAborted } from "../../platform/machine-retry.ts";
 import { openRun } from "../open-run.ts";
 import { direct } from "./director.ts";
 import { startFleet } from "./fleet-up.ts";
@@ -128,13 +129,6 @@ function whenOrphaned(): { signal: AbortSignal; stop(): void } {
   }, LOOK_MS);
   timer.unref();
   return { signal: orphaned.signal, stop: () => clearInterval(timer) };
-}
-
-function untilAborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }
 
 /** Only where a person sits in front of a screen. */

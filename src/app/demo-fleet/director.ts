@@ -237,7 +237,7 @@ async function openStory({ world }: Stage, title: string): Promise<void> {
   await world.viv("board", "open", title, "--agent", "desk").catch(() => {});
 }
 
-/** A little, for as long as someone looks; it ends by itself. */
+/** A little work for as long as the demo runs, up to a limit. */
 async function goOn(stage: Stage): Promise<void> {
   const { store, world, pace, signal } = stage;
   for (let n = 1; n <= MORE_TASKS; n++) {

@@ -75,7 +75,7 @@ function order({ from }: Setting): number {
     : Number(from.slice(from.lastIndexOf(":") + 1));
 }
 
-/** Names of keys whose values are nobody's business; `key_env` names a variable only. */
+/** Names of keys whose values are secret; `key_env` names a variable only. */
 const SECRET = /(?:token|secret|password|webhook|slack|telegram|ntfy|(?:^|_)key)$/i;
 
 /** Without what could be a secret: values of variables, addresses with a key in them. */

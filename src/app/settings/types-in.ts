@@ -1,21 +1,21 @@
-import { isVivError } from "../../base/errors.ts";
+import { unlessRefused } from "../../base/errors.ts";
 import { openRun } from "../open-run.ts";
 
 /** Of a long queue the first tasks tell enough. */
 const MOST = 1000;
 
-/** The types of tasks that are not done; null: there is no run at `path`. */
-export async function typesIn(path: string): Promise<ReadonlySet<string> | null> {
-  try {
+/** The types of tasks that are not done; null: there is no run at `path`, or none that can be read. */
+export function typesIn(path: string): Promise<ReadonlySet<string> | null> {
+  return unlessRefused(async () => {
     const store = await openRun(path, { readOnly: true });
-    const types = new Set<string>();
-    for await (const { type } of store.list({ states: ["pending", "waiting"], limit: MOST })) {
-      if (type !== null) types.add(type);
+    try {
+      const types = new Set<string>();
+      for await (const { type } of store.list({ states: ["pending", "waiting"], limit: MOST })) {
+        if (type !== null) types.add(type);
+      }
+      return types;
+    } finally {
+      await store.close();
     }
-    await store.close();
-    return types;
-  } catch (error) {
-    if (isVivError(error)) return null; // not there, or not readable: `viv doctor` is for that
-    throw error;
-  }
+  });
 }

@@ -1,3 +1,4 @@
+import { setBounded } from "../../base/bounded-map.ts";
 import {
   addTokens,
   type ModelUsage,
@@ -53,9 +54,7 @@ export class MessageTokens {
     const before = this.#counted.get(id) ?? NO_TOKENS;
     const more = moreThan(before, tokens);
     this.#counted.delete(id);
-    this.#counted.set(id, addTokens(before, more ?? NO_TOKENS));
-    const [oldest] = this.#counted.keys();
-    if (this.#counted.size > this.#max && oldest !== undefined) this.#counted.delete(oldest);
+    setBounded(this.#counted, id, addTokens(before, more ?? NO_TOKENS), this.#max);
     return more;
   }
 }

@@ -33,7 +33,7 @@ export async function passOver(
   const pattern = patternOf(schedule);
   const now = host.now();
   const state = host.files.read().get(name);
-  // Its past is not missed: nobody had asked for it.
+  // A new schedule: fires before this moment are not missed ones.
   if (state === undefined)
     return host.files.update(name, (found) => found ?? { handled: iso(now), pattern });
   const isOther = state.pattern !== undefined && state.pattern !== pattern;

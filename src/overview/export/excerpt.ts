@@ -1,6 +1,5 @@
-import { closeSync, constants, fstatSync, readSync } from "node:fs";
-import { errno } from "../../base/errno.ts";
-import { openSync } from "../../platform/files/beneath.ts";
+import { closeSync, fstatSync, readSync } from "node:fs";
+import { openToRead } from "../../platform/files/open-to-read.ts";
 
 /** A part of a file. */
 export interface Excerpt {
@@ -15,19 +14,10 @@ export interface Excerpt {
  * a secret would not be recognised as one.
  */
 export function readExcerpt(path: string, from: "start" | "end", most: number): Excerpt | null {
-  const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants;
-  let fd: number;
-  try {
-    fd = openSync(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
-  } catch (error) {
-    // A link, a socket: a handler may leave anything there, and it is not published.
-    if (["ENOENT", "ELOOP", "EMLINK", "ENXIO", "ENAMETOOLONG"].includes(errno(error) ?? ""))
-      return null;
-    throw error;
-  }
+  const fd = openToRead(path); // a handler may leave anything there
+  if (fd === null) return null;
   try {
     const stats = fstatSync(fd);
-    if (!stats.isFile()) return null;
     const buffer = Buffer.alloc(Math.min(most, stats.size));
     const length = readSync(
       fd,

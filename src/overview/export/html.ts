@@ -1,3 +1,4 @@
+import { escapeHtml } from "../../base/text.ts";
 import { plain } from "../../operation/term.ts";
 import type { Redact } from "./redact.ts";
 
@@ -13,10 +14,6 @@ type Value = string | number | Html | readonly Html[] | null | undefined | false
 /** A template whose values are text, not HTML, unless the same function made them. */
 export type Tag = (parts: TemplateStringsArray, ...values: readonly Value[]) => Html;
 
-const ENTITIES: Record<string, string> = {
-  ...{ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" },
-};
-
 // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
 const COLOURS = /\u001b\[[0-9;?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)?/g;
 
@@ -26,10 +23,7 @@ const MOST_KNOWN = 2000;
 /** Every value is redacted, its control and direction characters are shown, and it is escaped. */
 export function tagFor(redact: Redact): Tag {
   const written = (said: string) =>
-    plain(redact(said.replace(COLOURS, "").replaceAll("\r\n", "\n"))).replace(
-      /[&<>"']/g,
-      (character) => ENTITIES[character] ?? character,
-    );
+    escapeHtml(plain(redact(said.replace(COLOURS, "").replaceAll("\r\n", "\n"))));
   // Types, workers and times come again and again.
   const known = new Map<string, string>();
   const text = (said: string) => {

@@ -12,7 +12,7 @@ const COMMON = new Set(
     " ",
   ),
 );
-/** Folders that every system has, and where no one keeps things of their own. */
+/** Folders that every system has, without files of its users. */
 const SYSTEM = new Set("usr bin sbin lib lib32 lib64 libx32 dev proc sys etc boot".split(" "));
 /** Of other systems: a text may come from one. */
 const USUAL =

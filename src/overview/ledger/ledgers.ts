@@ -2,8 +2,8 @@ import { linesBackFrom } from "../../ledger/back.ts";
 import { followLedgers, type LedgerSource, positionBefore } from "../../ledger/follow.ts";
 import { type Entry, PROGRAM } from "../../ledger/line.ts";
 import { type Context, definePort } from "../../operation/operation.ts";
+import { Slices } from "../../platform/slices.ts";
 import type { RunContext } from "../../queue/operation.ts";
-import { Slices } from "../page/slices.ts";
 
 /** The ledgers of other rooms that are found from here, and why another one is not read. */
 export interface OtherLedgers {

@@ -4,8 +4,9 @@ import { parseSince } from "../../base/since.ts";
 import { parseWhen } from "../../base/when.ts";
 import { followLedgers } from "../../ledger/follow.ts";
 import { type Entry, ledgerLine } from "../../ledger/line.ts";
-import { verifyLedger } from "../../ledger/verify.ts";
+import { type Verified, verifySteps } from "../../ledger/verify.ts";
 import { flag, list, text } from "../../operation/fields.ts";
+import { stepsInSlices } from "../../platform/slices.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../../queue/operation.ts";
 import { csvHeader, csvRow } from "./csv.ts";
 import { isWanted, type LineFilter, lastLines, ledgersHere, linesNow } from "./ledgers.ts";
@@ -156,7 +157,10 @@ export const ledgerVerify = defineRunOperation({
   }),
   async run(context) {
     const { sources, notes } = await ledgersHere(context);
-    const ledgers = sources.map(({ name, folder }) => ({ name, folder, ...verifyLedger(folder) }));
+    const ledgers: ({ name: string; folder: string } & Verified)[] = [];
+    for (const { name, folder } of sources) {
+      ledgers.push({ name, folder, ...(await stepsInSlices(verifySteps(folder))) });
+    }
     return { ok: ledgers.every(({ problems }) => problems.length === 0), ledgers, notes };
   },
 });

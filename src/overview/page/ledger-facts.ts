@@ -1,3 +1,4 @@
+import { setBounded } from "../../base/bounded-map.ts";
 import { usedOn } from "../../engines/costs/usage.ts";
 import type { LandingState } from "../../merge/landing.ts";
 import { isNoWorkerLeft, NOTED_CHOKE } from "../../queue/choke.ts";
@@ -167,9 +168,7 @@ export class LedgerFacts {
     if (line.event === "step") known.steps += usd;
     else known.total = Math.max(known.total, usd);
     const more = Math.max(known.steps, known.total) - before;
-    this.#attempts.set(key, known);
-    const [oldest] = this.#attempts.keys();
-    if (this.#attempts.size > KEPT_ATTEMPTS && oldest !== undefined) this.#attempts.delete(oldest);
+    setBounded(this.#attempts, key, known, KEPT_ATTEMPTS);
     entry.usd += more;
     const worker = short(line.worker);
     if (worker !== null) this.#spendToday(this.#workerOf(worker), line.at.slice(0, 10), more);

@@ -1,9 +1,10 @@
+import { setImmediate } from "node:timers/promises";
+import { linesBackFrom } from "../../ledger/back.ts";
+import { followLedgers } from "../../ledger/follow.ts";
 import { TASK_STATES, type TaskState } from "../../queue/states.ts";
 import type { Store } from "../../queue/store.ts";
 import type { AnswersFirst } from "./answers-first.ts";
 import { columnOf, type Entry } from "./entry.ts";
-import { newestDone } from "./newest-done.ts";
-import { Slices } from "./slices.ts";
 import type { TaskTable } from "./task-table.ts";
 
 export type ListedStore = Pick<Store, "ids" | "list" | "ledgerFolder">;
@@ -56,12 +57,10 @@ export class Listing {
   async date(): Promise<void> {
     const { store, table, answers, doubt } = this.#around;
     if (table.views.all.undated === 0) return;
-    const slices = new Slices();
     const times = new Map<Entry, number>();
     for await (const { id, since } of store.list({ states: ["done"], unopened: true })) {
       const entry = table.find(id);
       if (entry?.isUndated) times.set(entry, Date.parse(since));
-      await slices.rest();
       await answers.pause();
     }
     table.views.date(times);
@@ -71,7 +70,6 @@ export class Listing {
 
   async #place(listing: number, states: readonly TaskState[]): Promise<void> {
     const { store, table, doubt } = this.#around;
-    const slices = new Slices();
     const fresh: Entry[] = [];
     for await (const one of store.list({ states, unopened: true })) {
       const { id, state, since, worker, cancelled } = one;
@@ -88,7 +86,6 @@ export class Listing {
         table.placeNew(entry, place);
         fresh.push(entry);
       }
-      await slices.rest();
     }
     table.views.fill(fresh);
   }
@@ -102,4 +99,23 @@ export class Listing {
       if (table.find(id)?.isUndated) doubt(id);
     }
   }
+}
+
+/** So many lines are looked at: a tenth of a second. */
+const MOST_LINES = 100_000;
+const TURN_LINES = 5_000;
+
+/** The tasks that came to done last, by the end of the run's ledger; at most `count`. */
+async function newestDone(ledgerFolder: string, count: number): Promise<Set<string>> {
+  const ids = new Set<string>();
+  const sources = [{ name: "run", folder: ledgerFolder, room: "queue" }];
+  const to = followLedgers(sources).position();
+  let lines = 0;
+  const mayMatch = (text: string) => text.includes('"done"');
+  for (const line of linesBackFrom(sources, { to, mayMatch })) {
+    if (line?.to === "done" && typeof line.task === "string") ids.add(line.task);
+    if (ids.size >= count || ++lines >= MOST_LINES) break;
+    if (lines % TURN_LINES === 0) await setImmediate();
+  }
+  return ids;
 }

@@ -8,7 +8,7 @@ import { text } from "../../operation/fields.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
 import { inOrder, SINCE, shape, spending } from "../model-operations.ts";
-import { Slices } from "./slices.ts";
+import { budgetRows } from "../report/report-parts.ts";
 
 const GROUPS = ["type", "model", "worker", "agent"] as const;
 const MOST_ROWS = 100;
@@ -53,12 +53,10 @@ export const money = defineRunOperation({
     const tally = new LedgerTotals([...GROUPS, "day"], { landed: true });
     const models = new ModelsByDay();
     let unreadable = 0;
-    const slices = new Slices();
     for await (const line of context.store.ledger({ since })) {
       tally.add(line);
       models.add(line);
       if (line.event === "usage" && line.unreadable === true) unreadable++;
-      await slices.rest();
     }
     const rows = (by: (typeof GROUPS)[number] | "day") =>
       inOrder(tally.rows(by), by).map(([key, sum]) => ({ key, ...shape(sum) }));
@@ -80,13 +78,7 @@ async function budgetsOf({ here, store, now }: RunContext) {
   if (limits === undefined || !isLimited(limits)) return { budgets: [], reserved_usd: 0 };
   const budget = new SharedBudget(store, now);
   await budget.refresh();
-  const budgets = (["day", "run"] as const).flatMap((of) =>
-    (["usd", "tokens"] as const).flatMap((unit) => {
-      const limit = limits[of][unit];
-      return limit === undefined ? [] : [{ of, unit, limit, spent: budget.spent[of][unit] }];
-    }),
-  );
-  return { budgets, reserved_usd: budget.reserved.usd };
+  return { budgets: budgetRows(limits, budget), reserved_usd: budget.reserved.usd };
 }
 
 /** The share of each model in a day's dollars. */

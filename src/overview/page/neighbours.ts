@@ -1,14 +1,15 @@
 import * as z from "zod/mini";
+import { compareIds } from "../../base/compare-ids.ts";
 import { count, text } from "../../operation/fields.ts";
+import { Slices } from "../../platform/slices.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { noSuchTask } from "../../queue/task.ts";
 import { taskId } from "../operations.ts";
-import { compareIds, type Entry } from "./entry.ts";
+import type { Entry } from "./entry.ts";
 import { parseFilter } from "./filter.ts";
 import { runIndexPort } from "./index-port.ts";
 import type { RunIndex } from "./run-index.ts";
 import { landing, node, nodeOf } from "./shapes.ts";
-import { Slices } from "./slices.ts";
 
 const MOST_NEIGHBOURS = 50;
 

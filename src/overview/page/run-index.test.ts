@@ -223,6 +223,28 @@ describe("the index of a run", () => {
     });
   });
 
+  it("looks again at what it could not read: at a task, at a listing", async () => {
+    const store = await newRun();
+    await store.enqueue({ id: "a", type: "fix" });
+    const index = await RunIndex.read(store);
+    const at = new Date().toISOString();
+    const full = Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
+    vi.spyOn(store, "show").mockRejectedValueOnce(full);
+    await store.cancel("a", { by: "ada" });
+    index.note({ kind: "task", id: "a", from: null, to: null, at });
+    await expect(index.settled()).rejects.toBe(full);
+    await index.settled();
+    expect(index.table.entries.get("a")).toMatchObject({ column: "failed" });
+    vi.spyOn(store, "list").mockImplementationOnce(() => {
+      throw full;
+    });
+    await store.enqueue({ id: "b", type: "fix" });
+    index.note({ kind: "missed", count: 1, since: at });
+    await expect(index.settled()).rejects.toBe(full);
+    await index.settled();
+    expect(index.table.entries.get("b")).toMatchObject({ column: "ready" });
+  });
+
   it("has counts and windows before any file was read", async () => {
     const store = await newRun();
     for (const id of ["t.10", "t.2", "t.1"]) await store.enqueue({ id, type: "fix" });

@@ -1,11 +1,11 @@
 import { isName } from "../../base/names.ts";
+import { Slices } from "../../platform/slices.ts";
 import type { Change, LedgerNews, Store } from "../../queue/store.ts";
 import { AnswersFirst } from "./answers-first.ts";
 import { ChangesInReview } from "./changes.ts";
 import { columnOf, type Entry } from "./entry.ts";
 import { LedgerFacts } from "./ledger-facts.ts";
 import { type ListedStore, Listing } from "./listing.ts";
-import { Slices } from "./slices.ts";
 import { TaskTable } from "./task-table.ts";
 
 /** What the index reads of a run. */
@@ -149,7 +149,10 @@ export class RunIndex {
   async #settle(): Promise<void> {
     if (this.#isStale) {
       this.#isStale = false;
-      await this.#listing.list();
+      await this.#listing.list().catch((error: unknown) => {
+        this.#isStale = true; // the next answer tries again
+        throw error;
+      });
       if (this.#isComplete) this.#readingRest ??= this.#readRest();
     }
     await this.#lookAtSuspects();
@@ -160,7 +163,10 @@ export class RunIndex {
     const slices = new Slices();
     for (const id of this.#suspects) {
       this.#suspects.delete(id);
-      await this.#look(id);
+      await this.#look(id).catch((error: unknown) => {
+        this.#suspects.add(id); // the next answer tries again
+        throw error;
+      });
       await slices.rest();
     }
   }
@@ -173,14 +179,12 @@ export class RunIndex {
   }
 
   async #readFiles(): Promise<void> {
-    const slices = new Slices();
     for (const state of ["claimed", "review", "failed", "waiting", "pending", "done"] as const) {
       for await (const { id, task } of this.#store.list({ states: [state], tasks: true })) {
         const entry = this.table.entries.get(id);
         if (this.#isStopped) return;
         if (entry !== undefined && !entry.isRead) this.table.describe(entry, task ?? null);
         this.#read++;
-        await slices.rest();
         await this.answers.pause();
       }
     }

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { expect, it } from "vitest";
 import { holds } from "../../../test/support/property.ts";
-import { compareIds } from "./entry.ts";
+import { compareIds } from "../../base/compare-ids.ts";
 import { SortedChunks } from "./sorted-chunks.ts";
 
 it("is a sorted array, in any history, also over many chunks", () => {

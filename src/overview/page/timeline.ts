@@ -1,15 +1,13 @@
 import * as z from "zod/mini";
-import { isVivError } from "../../base/errors.ts";
-import { parseSince } from "../../base/since.ts";
 import { accountsInUse } from "../../engines/accounts/accounts.ts";
 import { text } from "../../operation/fields.ts";
+import { Slices } from "../../platform/slices.ts";
 import { defineRunOperation } from "../../queue/operation.ts";
 import { SINCE } from "../model-operations.ts";
-import { periodFrom } from "../report/period.ts";
-import { type CrewFacts, reportPort } from "../report/report-port.ts";
+import { readPeriod } from "../report/period.ts";
+import type { CrewFacts } from "../report/report-port.ts";
 import { runIndexPort } from "./index-port.ts";
 import { Buckets, Lanes } from "./lanes.ts";
-import { Slices } from "./slices.ts";
 import type { Span } from "./spans.ts";
 
 const nullable = z.nullable(z.string());
@@ -49,12 +47,7 @@ export const timeline = defineRunOperation({
     closed: z.array(z.object({ account: z.string(), from: z.string(), to: nullable })),
   }),
   async run(context, { since: wanted = DEFAULT_PERIOD }) {
-    const now = context.now();
-    const asked = parseSince(wanted, now);
-    const port = await context.use(reportPort);
-    const crew = await unlessRefused(() => port.crew(context, asked));
-    const warden = await unlessRefused(() => port.warden(context, asked));
-    const since = await periodFrom(context.store, asked, crew, warden);
+    const { now, since, crew, warden } = await readPeriod(context, wanted);
     const index = await context.use(runIndexPort);
     await index.complete();
     await index.settled();
@@ -100,14 +93,4 @@ function crewLanes(facts: CrewFacts | null): CrewLane[] {
     });
   }
   return [...lanes.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
-}
-
-/** A crew or a warden that cannot be read here must not hide the workers. */
-async function unlessRefused<T>(read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (isVivError(error)) return null;
-    throw error;
-  }
 }

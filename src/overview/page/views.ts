@@ -1,6 +1,6 @@
+import { Slices } from "../../platform/slices.ts";
 import { COLUMNS, type Column, compareIn, type Entry } from "./entry.ts";
 import { filterKey, type Matches, parseFilter } from "./filter.ts";
-import { Slices } from "./slices.ts";
 import { SortedChunks } from "./sorted-chunks.ts";
 
 /** The tasks that a filter lets through, in columns. */

@@ -1,6 +1,6 @@
+import { inSlices } from "../../platform/slices.ts";
 import { TASK_STATES } from "../../queue/states.ts";
 import type { Store } from "../../queue/store.ts";
-import { Slices } from "../page/slices.ts";
 
 /** The tasks that wait, by what they wait for. */
 export class Dependents {
@@ -44,22 +44,18 @@ export async function notEnqueued(store: Store, dependents: Dependents): Promise
     if (left.size > 0) for (const id of await store.ids(state)) left.delete(id);
   }
   const absent: string[] = [];
-  const slices = new Slices();
-  for (const id of left) {
+  for await (const id of inSlices(left)) {
     // A task that moved meanwhile was in no list.
     const [fact] = await store.dependencies({ depends_on: [id] });
     if (fact?.state === "unknown") absent.push(id);
-    await slices.rest();
   }
   return absent;
 }
 
 export async function readDependents(store: Store): Promise<Dependents> {
   const dependents = new Dependents();
-  const slices = new Slices();
   for await (const { id, task } of store.list({ states: ["waiting"], tasks: true })) {
     dependents.add(id, task?.depends_on ?? []);
-    await slices.rest();
   }
   return dependents;
 }

@@ -1,3 +1,4 @@
+import { compareIds } from "../../base/compare-ids.ts";
 import { isVivError } from "../../base/errors.ts";
 import { budgetSection } from "../../engines/costs/config-costs.ts";
 import { LedgerTotals } from "../../engines/costs/ledger-totals.ts";
@@ -9,7 +10,6 @@ import type { RunContext } from "../../queue/operation.ts";
 import type { LedgerNews, Store, TaskSummary } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
 import { recordedIn } from "../../work/workspaces/record.ts";
-import { Slices } from "../page/slices.ts";
 import { type LastMove, LedgerDigest } from "./ledger-digest.ts";
 
 /** One pass over the ledger: the facts about tasks, the money of the period, and the budgets of now. */
@@ -22,7 +22,6 @@ export async function readLedger({ store, now, here }: RunContext, since: string
   };
   const lines = async function* () {
     let offset = 0;
-    const slices = new Slices(); // a server has other requests
     for await (const line of store.ledger({ onTorn })) {
       digest.add(line);
       if (!(line.at < since)) {
@@ -30,7 +29,6 @@ export async function readLedger({ store, now, here }: RunContext, since: string
         if (line.event === "usage" && line.unreadable === true) unreadable++;
       }
       yield { line, file: "", offset: offset++ };
-      await slices.rest();
     }
   };
   const limits = here.config?.section(budgetSection);
@@ -61,16 +59,11 @@ async function readBudget(
 export async function readStates(store: Store) {
   const all = { review: [], failed: [], claimed: [] } as Record<string, TaskSummary[]>;
   const states = ["review", "claimed", "failed"] as const;
-  const slices = new Slices();
   for await (const task of store.list({ states, unopened: true })) {
     all[task.state]?.push(task);
-    await slices.rest();
   }
   const { review = [], failed = [], claimed = [] } = all;
-  const numeric = new Intl.Collator("en", { numeric: true });
-  review.sort((a, b) =>
-    a.since < b.since ? -1 : a.since > b.since ? 1 : numeric.compare(a.id, b.id),
-  );
+  review.sort((a, b) => (a.since < b.since ? -1 : a.since > b.since ? 1 : compareIds(a.id, b.id)));
   return { review, failed, claimed };
 }
 
@@ -93,9 +86,7 @@ export async function readDone(store: Store, digest: LedgerDigest, since: string
   const recorded = new Set(recordedIn(store.workspaces));
   const withWorkspace: string[] = [];
   const result = { count: 0, proven: 0, unproven: [] as string[], by_hand: 0 };
-  const slices = new Slices();
   for await (const { id, since: at } of store.list({ states: ["done"], unopened: true })) {
-    await slices.rest();
     if (recorded.has(id)) withWorkspace.push(id);
     const facts = digest.tasks.get(id);
     const move = facts?.last?.to === "done" ? facts.last : null;

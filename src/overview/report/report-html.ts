@@ -1,3 +1,4 @@
+import { escapeHtml } from "../../base/text.ts";
 import { plain } from "../../operation/term.ts";
 import { TASK_STATES } from "../../queue/states.ts";
 import { documentOf, type Entry, PAGE, type Tone } from "./report-document.ts";
@@ -96,11 +97,7 @@ function code(said: string): string {
   return `<code style="${style};overflow-wrap:anywhere">${text(said)}</code>`;
 }
 
-const ENTITIES: Record<string, string> = {
-  ...{ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" },
-};
-
 /** Words of others: nothing in them is HTML, and what is not seen is shown. */
 function text(said: string): string {
-  return plain(said).replace(/[&<>"']/g, (character) => ENTITIES[character] ?? character);
+  return escapeHtml(plain(said));
 }

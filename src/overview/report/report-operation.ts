@@ -1,8 +1,6 @@
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { isVivError } from "../../base/errors.ts";
 import { idWord, isName } from "../../base/names.ts";
-import { parseSince } from "../../base/since.ts";
 import { quoted } from "../../base/text.ts";
 import { accountsInUse } from "../../engines/accounts/accounts.ts";
 import { dollarsOf } from "../../engines/costs/ledger-totals.ts";
@@ -20,7 +18,7 @@ import { groupFailures, timeOf } from "./failures.ts";
 import { landedIn } from "./landed.ts";
 import type { LedgerDigest } from "./ledger-digest.ts";
 import { type NeedFacts, needsYou, type ReviewFact } from "./needs-you.ts";
-import { periodFrom } from "./period.ts";
+import { readPeriod } from "./period.ts";
 import {
   readDone,
   readLandings,
@@ -29,8 +27,8 @@ import {
   titleOf,
   whyUnproven,
 } from "./read-run.ts";
-import { branchesLeft, crewKey, killedIn, topTasks, workedIn } from "./report-parts.ts";
-import { type ReportPort, reportPort } from "./report-port.ts";
+import { branchesLeft, budgetRows, crewKey, killedIn, topTasks, workedIn } from "./report-parts.ts";
+import type { ReportPort } from "./report-port.ts";
 import { type Report, reportOutput } from "./report-shape.ts";
 
 /** A night. */
@@ -46,13 +44,7 @@ export const report = defineRunOperation({
   output: reportOutput,
   async run(context, { since: wanted = DEFAULT_PERIOD }): Promise<Report> {
     const { store, here } = context;
-    const now = context.now();
-    const asked = parseSince(wanted, now);
-    const port = await context.use(reportPort);
-    const notes: string[] = [];
-    const crew = await unlessRefused(notes, () => port.crew(context, asked));
-    const warden = await unlessRefused(notes, () => port.warden(context, asked));
-    const since = await periodFrom(store, asked, crew, warden);
+    const { now, since, crew, warden, notes, port } = await readPeriod(context, wanted);
     const states = await readStates(store);
     const { digest, money, unreadable, limits, budget } = await readLedger(context, since);
     const held = new Map(states.claimed.map(({ id, worker }) => [id, worker]));
@@ -114,14 +106,7 @@ export const report = defineRunOperation({
         tokens: totalTokens(total.tokens),
         ...{ attempts: total.attempts, unreadable },
         usd_per_landed: landed.count === 0 ? null : usd / landed.count,
-        budgets: (["day", "run"] as const).flatMap((of) =>
-          (["usd", "tokens"] as const).flatMap((unit) => {
-            const limit = limits?.[of][unit];
-            return limit === undefined || !budget
-              ? []
-              : [{ of, unit, limit, spent: budget.spent[of][unit] }];
-          }),
-        ),
+        budgets: budgetRows(limits, budget),
         reserved_usd: budget?.reserved.usd ?? 0,
         crew_today_usd: crew?.members.reduce((sum, { usdToday }) => sum + usdToday, 0) ?? null,
       },
@@ -154,17 +139,6 @@ function remarksOf(workers: readonly WorkerView[], ofUp: string | null): NeedFac
     if (text !== null) said.set(text, [...(said.get(text) ?? []), name]);
   }
   return [...said].map(([text, names]) => ({ text, workers: names }));
-}
-
-/** A folder that is not to be trusted, or a file that is damaged, costs a part of the report only. */
-async function unlessRefused<T>(notes: string[], read: () => Promise<T>): Promise<T | null> {
-  try {
-    return await read();
-  } catch (error) {
-    if (!isVivError(error)) throw error;
-    notes.push(error.message);
-    return null;
-  }
 }
 
 /** Commands name the run, unless the folder, or the environment, does. */

@@ -2,7 +2,9 @@ import { isVivError } from "../../base/errors.ts";
 import { parseRecord } from "../../base/json.ts";
 import { isName } from "../../base/names.ts";
 import { quoted } from "../../base/text.ts";
+import type { Limits } from "../../engines/costs/budget.ts";
 import { dollarsOf, type LedgerTotals } from "../../engines/costs/ledger-totals.ts";
+import type { SharedBudget } from "../../engines/costs/shared-budget.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
 import { readRecord } from "../../work/workspaces/record.ts";
@@ -38,6 +40,17 @@ export function branchesLeft(
     (id) => !over.has(id) && !digest.tasks.get(id)?.landed && isWorktree(id),
   );
   return left.length;
+}
+
+/** The budgets that are set, with what is spent. */
+export function budgetRows(limits: Limits | undefined, budget: Pick<SharedBudget, "spent"> | null) {
+  if (limits === undefined || budget === null) return [];
+  return (["day", "run"] as const).flatMap((of) =>
+    (["usd", "tokens"] as const).flatMap((unit) => {
+      const limit = limits[of]?.[unit];
+      return limit === undefined ? [] : [{ of, unit, limit, spent: budget.spent[of][unit] }];
+    }),
+  );
 }
 
 /** A member may be called like a worker. */

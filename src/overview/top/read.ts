@@ -4,9 +4,10 @@ import { gatePort } from "../../gate/operations.ts";
 import type { LedgerLine } from "../../queue/ledger.ts";
 import type { RunContext } from "../../queue/operation.ts";
 import { countsInWords } from "../../queue/schemas.ts";
-import { type TaskWord, wordOf } from "../../queue/states.ts";
+import { wordOf } from "../../queue/states.ts";
 import type { Counts } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
+import { lying, workersOf } from "../operations.ts";
 import { titleOf } from "../report/read-run.ts";
 import type { TopHost } from "./host.ts";
 import type { Tab } from "./model.ts";
@@ -14,7 +15,7 @@ import { ORDER } from "./rows.ts";
 import type { CrewRow, PartRow, Snapshot, TaskRow } from "./snapshot.ts";
 import { Today } from "./today.ts";
 
-/** Of each state: nobody scrolls further, and a run may have 100,000. */
+/** Of each state: more than a person scrolls through; a run may have 100,000. */
 export const MOST_LISTED = 1_000;
 /** Of more than that many, only their names are read, in the order of the disk. */
 const MOST_SORTED = 5_000;
@@ -82,10 +83,7 @@ export class TopReader {
       gate: await this.#gate(),
       tasks,
       more: Math.max(0, listed - tasks.length),
-      workers: (await store.workers()).map(({ heartbeatAge, ...worker }) => ({
-        ...worker,
-        heartbeat_age: heartbeatAge,
-      })),
+      workers: await workersOf(store),
       ...(await this.#isOther.get()),
     };
   }
@@ -171,13 +169,6 @@ function crewRow({ name, state, since, note, next_tick, streak, cost_today, thou
 
 function partRow({ name, kind, state, since, pid, restarts, doing, note }: PartRow) {
   return { name, kind, state, since, pid, restarts, doing, note };
-}
-
-function lying(word: TaskWord) {
-  if (word === "cancelled" || word === "failed") {
-    return { states: ["failed"] as const, cancelled: word === "cancelled" };
-  }
-  return { states: [word] as const };
 }
 
 /** Of a task's file; of one that cannot be read: nothing. */

@@ -4,7 +4,7 @@ import type { LedgerNews, Store } from "../../queue/store.ts";
 
 const MINUTE = 60_000;
 
-type Ledger = Pick<Store, "ledger" | "followLedger">;
+type Ledger = Pick<Store, "followLedger">;
 
 /** What the ledger says of today (UTC) and of the last minute. Read once, then only what is new. */
 export class Today {
@@ -33,18 +33,20 @@ export class Today {
     const day = new Date(now).toISOString().slice(0, 10);
     if (day !== this.#day) this.#totals = new LedgerTotals([]);
     this.#day = day;
-    if (this.#news === null) {
-      for await (const line of this.#store.ledger({ since: `${day}T00:00:00.000Z` })) {
-        this.#add(line, Date.parse(line.at));
-      }
-      this.#news = this.#store.followLedger({ from: "end" });
-    }
+    // One reading from the begin of the day on: what is written meanwhile comes with the next look.
+    const isFirst = this.#news === null;
+    this.#news ??= this.#followFrom(day);
     for await (const { line } of this.#news.news()) {
-      this.#add(line, now);
-      this.#onLine(line);
+      this.#add(line, isFirst ? Date.parse(line.at) : now);
+      if (!isFirst) this.#onLine(line);
     }
     const first = this.#events.findIndex((at) => at > now - MINUTE);
     this.#events = first < 0 ? [] : this.#events.slice(first);
+  }
+
+  #followFrom(day: string): LedgerNews {
+    const end = this.#store.followLedger({ from: "end" }).position();
+    return this.#store.followLedger({ from: { ...end, [`${day}.jsonl`]: 0 } });
   }
 
   #add(line: LedgerLine, at: number): void {

@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { VivError } from "../../base/errors.ts";
 import { release } from "../../platform/files/beneath.ts";
+import { inSlices } from "../../platform/slices.ts";
 import { claimMark } from "../claim-mark.ts";
 import type * as S from "../store.ts";
 import { claimTasks } from "./claims/claim.ts";
@@ -131,7 +132,7 @@ export function fsStore(run: FsRun): S.Store {
     show: call(read.showTask),
     source: call(read.readSource),
     async *list(query = {}) {
-      yield* read.listTasks(run, query);
+      yield* inSlices(read.listTasks(run, query));
     },
     ids: call(read.idsIn),
     counts: call(read.countTasks),
@@ -139,7 +140,7 @@ export function fsStore(run: FsRun): S.Store {
     dependencies: call(read.dependencyFacts),
     attemptsOf: call(read.attemptsOf),
     async *ledger(query = {}) {
-      yield* read.ledgerLines(run, query);
+      yield* inSlices(read.ledgerLines(run, query));
     },
     followLedger: (options) => read.followLedger(run, options),
     append: call(recordTold),

@@ -1,4 +1,5 @@
 import { opendirSync, type Stats } from "node:fs";
+import { compareIds } from "../../base/compare-ids.ts";
 import { isVivError } from "../../base/errors.ts";
 import { parseRecord } from "../../base/json.ts";
 import { assertName, isListedName, isName } from "../../base/names.ts";
@@ -40,7 +41,7 @@ import {
   isDecision,
   readHistory,
 } from "./record/attempts.ts";
-import { linesAbout, RunLedgerFollower, readLedger } from "./record/ledger-files.ts";
+import { linesAbout, RunLedgerFollower, readLedger, searchFor } from "./record/ledger-files.ts";
 import { completedTasks } from "./record/status-file.ts";
 
 /** Queries. Nothing here writes, so they work on a read-only run. */
@@ -130,7 +131,7 @@ function historyFromLedger(run: FsRun, id: string): HistoryRecord[] {
   const seen = new Set<string>();
   /** How often an end was recorded, less how often it was void: lines may come in any order. */
   const times = new Map<string, number>();
-  for (const line of linesOf(run, id)) {
+  for (const line of linesAbout(run.paths.ledger, id)) {
     const { task, event, outcome, to } = line;
     if (task !== id) continue;
     if (isDecision(line)) records.push(decisionFrom(line));
@@ -208,7 +209,8 @@ export function idsIn(run: FsRun, state: TaskState): string[] {
   return ids;
 }
 
-export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary> {
+/** Null: one that is not wanted, or moved on while they were listed. */
+export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary | null> {
   let left = query.limit ?? Number.POSITIVE_INFINITY;
   let recorded: Map<string, HistoryRecord[]> | undefined;
   const lostOf: LostHistory = (id) => {
@@ -217,25 +219,36 @@ export function* listTasks(run: FsRun, query: ListQuery): Generator<TaskSummary>
   };
   for (const state of query.states ?? TASK_STATES) {
     if (left <= 0) return;
-    const tasks = query.sorted ? tasksByTime(run, state) : tasksIn(run, state);
-    for (const { id, path, worker } of tasks) {
+    const tasks = query.sorted ? yield* tasksByTime(run, state) : tasksIn(run, state);
+    for (const found of tasks) {
       if (left <= 0) return;
-      const stats = statIfThere(path);
-      if (!stats) continue; // moved on while we were listing
-      const cancelled = (state === "failed" && isCancelled(run, id)) || undefined;
-      if (state === "failed" && !isWanted(query, cancelled)) continue;
-      const { task } = query.unopened ? { task: null } : readTaskAt(run, path, id);
-      const type = task?.task_type ?? null;
-      if (query.types && (type === null || !query.types.includes(type))) continue;
-      left--;
-      const priority = task ? priorityOf(task) : undefined;
-      const unproven =
-        query.asksProof && task ? lackOfProof(run, state, task, query, lostOf) : undefined;
-      const since = changedAt(stats);
-      const summary = { id, type, state, since, worker, priority, unproven, cancelled };
-      yield query.tasks ? { ...summary, task } : summary;
+      const summary = summaryOf(run, state, found, query, lostOf);
+      if (summary !== null) left--;
+      yield summary;
     }
   }
+}
+
+function summaryOf(
+  run: FsRun,
+  state: TaskState,
+  { id, path, worker }: FoundTask,
+  query: ListQuery,
+  lostOf: LostHistory,
+): TaskSummary | null {
+  const stats = statIfThere(path);
+  if (!stats) return null;
+  const cancelled = (state === "failed" && isCancelled(run, id)) || undefined;
+  if (state === "failed" && !isWanted(query, cancelled)) return null;
+  const { task } = query.unopened ? { task: null } : readTaskAt(run, path, id);
+  const type = task?.task_type ?? null;
+  if (query.types && (type === null || !query.types.includes(type))) return null;
+  const priority = task ? priorityOf(task) : undefined;
+  const unproven =
+    query.asksProof && task ? lackOfProof(run, state, task, query, lostOf) : undefined;
+  const since = changedAt(stats);
+  const summary = { id, type, state, since, worker, priority, unproven, cancelled };
+  return query.tasks ? { ...summary, task } : summary;
 }
 
 function isWanted({ cancelled: wanted }: ListQuery, isCancelled: boolean | undefined): boolean {
@@ -274,16 +287,15 @@ function lackOfProof(
 }
 
 /** Only their stamps are read: opening 100,000 files would take seconds. */
-function tasksByTime(run: FsRun, state: TaskState): FoundTask[] {
+function* tasksByTime(run: FsRun, state: TaskState): Generator<null, FoundTask[]> {
   const found: (FoundTask & { at: number })[] = [];
   for (const task of tasksIn(run, state)) {
     const stats = statIfThere(task.path);
     if (stats) found.push({ ...task, at: stats.ctimeMs });
+    yield null;
   }
-  // Files of one tick of the disk's clock are as old as each other: t.2 comes before t.10.
-  const byName = new Intl.Collator("en", { numeric: true });
   const sign = state === "done" || state === "failed" ? -1 : 1;
-  return found.sort((a, b) => sign * (a.at - b.at || byName.compare(a.id, b.id)));
+  return found.sort((a, b) => sign * (a.at - b.at || compareIds(a.id, b.id)));
 }
 
 export function countTasks(run: FsRun): Counts {
@@ -344,21 +356,20 @@ export function dependencyFacts(
   });
 }
 
-/** A line is in the file of its own date, so files before `since` need no look. */
+/** A line is in the file of its own date, so files before `since` need no look. Null: nothing that is wanted. */
 export function* ledgerLines(
   run: FsRun,
   { task, since = "", onTorn }: LedgerQuery,
-): Generator<LedgerLine> {
+): Generator<LedgerLine | null> {
   const first = since === "" ? "" : `${since.slice(0, 10)}.jsonl`;
   const lines =
-    task === undefined ? readLedger(run.paths.ledger, first, onTorn) : linesOf(run, task);
+    task === undefined
+      ? readLedger(run.paths.ledger, first, onTorn)
+      : searchFor(run.paths.ledger, task);
   for (const line of lines) {
-    if ((task === undefined || line.task === task) && !(line.at < since)) yield line;
+    const isOther = line === null || (task !== undefined && line.task !== task);
+    yield isOther || line.at < since ? null : line;
   }
-}
-
-function linesOf(run: FsRun, task: string): Generator<LedgerLine> {
-  return linesAbout(run.paths.ledger, `"task":${JSON.stringify(task)}`);
 }
 
 export function followLedger(

@@ -551,6 +551,7 @@ describe("doctor", () => {
   describe.each(SITUATIONS)("$code: $name", (situation) => {
     test("is reported, and nothing is changed", async () => {
       const scene = await prepare(situation);
+      await new Promise((resolve) => setImmediate(resolve)); // then the line of a claim is written
       const before = snapshot(scene.path);
       const { findings } = await scene.store.doctor();
       expect(snapshot(scene.path)).toEqual(before);

@@ -1,3 +1,4 @@
+import { Slices } from "../../../platform/slices.ts";
 import type { DoctorReport, Finding, FindingCode, RunCheck } from "../../store.ts";
 import { translate } from "../files/atomic.ts";
 import { type FsRun, quarantine, record } from "../fs-run.ts";
@@ -13,6 +14,8 @@ export interface Examination {
   readonly run: FsRun;
   readonly fix: boolean;
   readonly checked: Record<string, number>;
+  /** After each of many files: other work of the process goes on. */
+  rest(): Promise<void> | undefined;
   /** Reports a finding; with `fix`, runs `repair` (true: repaired) before going on. */
   find(finding: Omit<Finding, "fixed">, repair?: () => boolean | Promise<boolean>): Promise<void>;
   /** Reports a file that is repaired by moving it to quarantine/. */
@@ -35,7 +38,9 @@ export async function examineRun(run: FsRun, fix: boolean, more?: RunCheck): Pro
     const repair = () => quarantine(run, path, message);
     return find({ ...finding, repair: "move it to quarantine/" }, repair);
   };
-  const examination: Examination = { run, fix, checked: {}, find, findMisplaced };
+  const slices = new Slices();
+  const rest = () => slices.rest();
+  const examination: Examination = { run, fix, checked: {}, rest, find, findMisplaced };
   try {
     await checkDerived(examination);
     await checkTemporaries(examination);

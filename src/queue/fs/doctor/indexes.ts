@@ -8,7 +8,7 @@ import { ANY, LaneReader } from "../lanes/lane-reader.ts";
 import { below, fileOf, idOfLink, quarantinedOf } from "../layout.ts";
 import { locate } from "../locate.ts";
 import { readTaskAt } from "../read.ts";
-import { digestLedger, missingAttempts, restoreHistory } from "../record/attempts.ts";
+import { digestLedgerInSlices, missingAttempts, restoreHistory } from "../record/attempts.ts";
 import { dependentsOf, findCycle } from "../waiting/dependents.ts";
 import { hasDue } from "../waiting/due.ts";
 import { readyAt, unmetOf, wake } from "../waiting/promote.ts";
@@ -26,7 +26,7 @@ export async function checkIndexes(examination: Examination, places: Places): Pr
 
 /** The attempt log is a digest of the ledger. Returns the ids that were enqueued by us. */
 async function checkLedger({ run, checked, find }: Examination): Promise<Set<string>> {
-  const { histories, ours, torn, lines } = digestLedger(run);
+  const { histories, ours, torn, lines } = await digestLedgerInSlices(run);
   if (lines > 0) checked.ledger = lines;
   for (const [file, count] of torn) {
     await find({

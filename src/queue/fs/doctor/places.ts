@@ -48,6 +48,7 @@ async function checkFolder(
   folder: string,
 ): Promise<void> {
   for (const name of namesIn(folder)) {
+    await examination.rest();
     if (name.startsWith(".")) continue; // heartbeats, and temporary files (checked elsewhere)
     const path = `${folder}/${name}`;
     const id = idOf(examination.run.paths.layout, state, name);

@@ -183,7 +183,7 @@ function alreadyThere(run: FsRun, staged: Staged, options: EnqueueOptions): Enqu
  */
 function wasNeverPublished(run: FsRun, id: string): boolean {
   if (run.paths.layout.isFlat || isSomewhere(run, id)) return false;
-  return linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`).next().done === true;
+  return linesAbout(run.paths.ledger, id).next().done === true;
 }
 
 function refuse(

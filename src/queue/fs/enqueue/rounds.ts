@@ -113,7 +113,7 @@ export function closeHistory(run: FsRun, id: string, decision: RetryRecord): voi
   const history = readHistory(run, id);
   if (history.length === 0) {
     // A success at the first attempt is only in the ledger; the next attempt must not have its number.
-    const ends = [...linesAbout(run.paths.ledger, `"task":${JSON.stringify(id)}`)].filter(
+    const ends = [...linesAbout(run.paths.ledger, id)].filter(
       ({ task, event, token, outcome, to }) =>
         task === id && event === "ended" && token && outcome && to === "done",
     );

@@ -1,6 +1,7 @@
 import type { Stats } from "node:fs";
 import { parseRecord } from "../../../base/json.ts";
 import { isListedName, isName } from "../../../base/names.ts";
+import { inSlices } from "../../../platform/slices.ts";
 import {
   type ApprovalRecord,
   type AttemptRecord,
@@ -273,23 +274,36 @@ export interface Digest {
 
 /** `only`: the histories of one task. */
 export function digestLedger(run: FsRun, only?: string): Digest {
+  const { digest, onTorn, add } = newDigest(only);
+  for (const line of readLedger(run.paths.ledger, "", onTorn)) add(line);
+  return digest;
+}
+
+/** The same, while other work of the process goes on. */
+export async function digestLedgerInSlices(run: FsRun): Promise<Digest> {
+  const { digest, onTorn, add } = newDigest();
+  for await (const line of inSlices(readLedger(run.paths.ledger, "", onTorn))) add(line);
+  return digest;
+}
+
+function newDigest(only?: string) {
   const sets = { ours: new Set<string>(), cancelled: new Set<string>() };
   const digest: Digest = { histories: new Map(), ...sets, torn: new Map(), lines: 0 };
   const { histories, ours, torn } = digest;
   const seen: Seen = { early: new Set(), unlogged: new Map() };
   const onTorn = (file: string) => torn.set(file, (torn.get(file) ?? 0) + 1);
-  for (const line of readLedger(run.paths.ledger, "", onTorn)) {
+  const add = (line: LedgerLine) => {
     digest.lines++;
     const { task } = line;
-    if (!isListedName(task) || (only !== undefined && task !== only)) continue;
+    if (!isListedName(task) || (only !== undefined && task !== only)) return;
     if (line.event === "enqueued" && isName(task)) ours.add(task);
     const stops = stopsTask(line);
     if (stops !== undefined) digest.cancelled[stops ? "add" : "delete"](task);
     const records = histories.get(task) ?? [];
     follow(records, line, seen);
     if (records.length > 0) histories.set(task, records);
-  }
-  return digest;
+  };
+  return { digest, onTorn, add };
 }
 
 /** True: a person stopped it. False: it was not, or has come back. Undefined: says nothing. */

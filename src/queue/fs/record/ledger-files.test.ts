@@ -86,7 +86,7 @@ test("skips anything but regular files, also a pipe that would be waited for", (
   execFileSync("mkfifo", [join(folder, "2026-11-14.jsonl")]);
   writeFileSync(join(folder, "2026-11-15.jsonl"), '{"usd":3,"task":"a"}\n');
   expect(look(new LedgerFollower(folder))).toBe(3);
-  expect([...linesAbout(folder, '"task":"a"')]).toHaveLength(1);
+  expect([...linesAbout(folder, "a")]).toHaveLength(1);
 });
 
 test("lines about a task are found in every file, at the edges of what is read at once", () => {
@@ -95,7 +95,7 @@ test("lines about a task are found in every file, at the edges of what is read a
   const text = filler(1024 * 1024 - 5) + wanted + filler(2_500_000) + wanted + wanted;
   writeFileSync(join(folder, "2026-11-15.jsonl"), `${text}{"task":"a","torn`);
   writeFileSync(join(folder, "2020-01-01.jsonl"), `${wanted}{"task":"ab"}\n`);
-  expect([...linesAbout(folder, '"task":"a"')]).toEqual(
+  expect([...linesAbout(folder, "a")]).toEqual(
     Array.from({ length: 4 }, () => ({ task: "a", n: 1 })),
   );
 });

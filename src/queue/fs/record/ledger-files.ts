@@ -39,21 +39,23 @@ export function* readLedger(
 const CHUNK_BYTES = 1024 * 1024;
 
 /**
- * The lines of all files that contain this text, like `"task":"t1"`. A search costs a tenth of
- * parsing, so all files can be searched, whatever their dates.
+ * The lines of all files that name this task, and some that only contain its name. A search costs a
+ * tenth of parsing, so all files can be searched, whatever their dates.
  */
-export function* linesAbout(folder: string, text: string): Generator<LedgerLine> {
-  const wanted = Buffer.from(text);
+export function* linesAbout(folder: string, task: string): Generator<LedgerLine> {
+  for (const line of searchFor(folder, task)) if (line !== null) yield line;
+}
+
+/** The same; null where a long search can pause. */
+export function* searchFor(folder: string, task: string): Generator<LedgerLine | null> {
+  const wanted = Buffer.from(`"task":${JSON.stringify(task)}`);
   for (const { path, size } of dayFiles(folder)) {
-    for (const found of linesWith(path, wanted, size)) {
-      const line = lineFrom(found);
-      if (line !== null) yield line;
-    }
+    for (const found of linesWith(path, wanted, size)) yield lineFrom(found);
   }
 }
 
-/** The lines within the first `size` bytes of a file that contain this text. */
-export function* linesWith(path: string, wanted: Buffer, size: number): Generator<string> {
+/** The lines within the first `size` bytes of a file that contain this text; null after each part. */
+export function* linesWith(path: string, wanted: Buffer, size: number): Generator<string | null> {
   const fd = openSync(path, "r");
   try {
     let data = Buffer.alloc(0);
@@ -71,6 +73,7 @@ export function* linesWith(path: string, wanted: Buffer, size: number): Generato
         next = whole.indexOf(wanted, end);
       }
       data = data.subarray(whole.length);
+      yield null;
     }
   } finally {
     closeSync(fd);
@@ -78,6 +81,6 @@ export function* linesWith(path: string, wanted: Buffer, size: number): Generato
 }
 
 /** Null for a torn line, and for JSON that is no line. */
-export function lineFrom(text: string): LedgerLine | null {
+export function lineFrom(text: string | null): LedgerLine | null {
   return parseRecord(text) as LedgerLine | null;
 }
