@@ -21,9 +21,13 @@ export function assertDepth(text: string): void {
   }
 }
 
-/** The JSON object of a text; null when it is none, or torn by a power loss. */
+/**
+ * The JSON object of a text; null when it is none, torn by a power loss, or nested so deep that it could not
+ * be written again.
+ */
 export function parseRecord(text: string | null): Record<string, unknown> | null {
   try {
+    if (text !== null && text.length > 2 * MAX_JSON_DEPTH) assertDepth(text);
     const value: unknown = JSON.parse(text ?? "");
     return isRecord(value) ? value : null;
   } catch {

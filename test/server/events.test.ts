@@ -1,5 +1,6 @@
-import { renameSync } from "node:fs";
+import { appendFileSync, readdirSync, renameSync } from "node:fs";
 import { connect } from "node:net";
+import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { openRun } from "../../src/main.ts";
 import { until } from "../support/deadline.ts";
@@ -68,6 +69,26 @@ describe("/events", () => {
     await again.post("/api/enqueue", { type: "t", id: "last" });
     await third.next(isLine("enqueued", "last"));
     expect(third.ledger()).toHaveLength(1);
+  });
+
+  it("go on behind a line that is nested too deep to be written again", async () => {
+    const served = await serveRun();
+    const first = await Events.open(served);
+    const { lastId } = first;
+    await served.post("/api/enqueue", { type: "t", id: "a" });
+    await first.next(isLine("enqueued", "a"));
+    const ledger = join(served.folder, "run/ledger");
+    const [day = ""] = readdirSync(ledger);
+    const deep = `${"[".repeat(20_000)}${"]".repeat(20_000)}`;
+    appendFileSync(
+      join(ledger, day),
+      `{"at":"${new Date().toISOString()}","event":"x","x":${deep}}\n`,
+    );
+    await served.post("/api/enqueue", { type: "t", id: "b" });
+    await first.next(isLine("enqueued", "b"));
+    const again = await Events.open(served, "/events", lastId);
+    await again.next(isLine("enqueued", "b"));
+    for (const { all } of [first, again]) expect(JSON.stringify(all)).not.toContain("[[[");
   });
 
   it("a client without a line resumes as well: the greeting has an id", async () => {
