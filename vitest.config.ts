@@ -78,7 +78,8 @@ export default defineConfig({
     globalSetup: ["test/web/one-browser.ts"],
     sequence: { sequencer: SlowFirst },
     // Tests start real processes; on a busy machine those are slow long before they are stuck.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    testTimeout: 120_000,
+    hookTimeout: 120_000,
+    expect: { poll: { timeout: 60_000, interval: 20 } },
   },
 });

@@ -120,7 +120,7 @@ it("a demo that is killed leaves no workers behind", async () => {
   demo.child.kill("SIGKILL");
   await gone;
   try {
-    await until("the workers end", () => processes(run).length === 0, 5);
+    await until("the workers end", () => processes(run).length === 0);
   } finally {
     for (const pid of processes(run)) process.kill(pid, "SIGKILL");
   }

@@ -1,5 +1,5 @@
 /** The promise's value, or an error that says what did not happen. */
-export async function within<T>(what: string, promise: Promise<T>, seconds = 30): Promise<T> {
+export async function within<T>(what: string, promise: Promise<T>, seconds = 60): Promise<T> {
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
     timer = setTimeout(
@@ -21,7 +21,7 @@ const LONGEST_PAUSE_MS = 500;
 export async function until(
   what: string,
   isSo: () => boolean | Promise<boolean>,
-  seconds = 30,
+  seconds = 60,
 ): Promise<void> {
   const end = Date.now() + seconds * 1000;
   for (;;) {

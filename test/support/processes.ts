@@ -67,7 +67,7 @@ export class Script {
   async says(
     what: string,
     fits: (line: Record<string, unknown>) => boolean,
-    seconds = 30,
+    seconds = 60,
   ): Promise<Record<string, unknown>> {
     const look = async () => {
       for (;;) {

@@ -42,6 +42,7 @@ export async function openPage(
     colorScheme: scheme,
     reducedMotion: "reduce",
   });
+  context.setDefaultTimeout(60_000); // a busy machine is slow long before it is stuck
   const page = await context.newPage();
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(error.message));
