@@ -69,7 +69,9 @@ describe("examples/newsroom", () => {
       expect(stdout).toContain(
         "\n3 published, 1 killed, 1 bounced; every sentence has its source;",
       );
-      expect(stdout).toMatch(/^the gate of the crew in .*: [0-2] of 2 slots taken(, [0-9]+ waiting)?$/m);
+      expect(stdout).toMatch(
+        /^the gate of the crew in .*: [0-2] of 2 slots taken(, [0-9]+ waiting)?$/m,
+      );
       expect(stdout).toMatch(/^ {2}(desk|moss|wren|hale) (board|commit) /m); // the wire
       expect(room.processes()).toEqual([]);
 
