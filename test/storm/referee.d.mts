@@ -34,6 +34,8 @@ export interface Operation {
   status: number | null;
   code?: string | null;
   message?: string;
+  /** How the attempt that it ended came out, if it says so. */
+  outcome?: string | undefined;
   /** Which client it was, in all its tries. */
   who?: string;
   id?: string;

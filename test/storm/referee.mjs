@@ -96,7 +96,8 @@ function hungCommands({ operations }) {
 function bugs({ operations }) {
   return operations
     .filter(
-      ({ verb, status, code }) => status === 70 || (status === 1 && !code && verb !== "doctor"),
+      ({ verb, status, code, outcome }) =>
+        status === 70 || (status === 1 && !code && verb !== "doctor" && outcome !== "unproven"),
     )
     .map(({ n, verb, id, message }) => ({
       kind: "bug",

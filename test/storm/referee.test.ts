@@ -364,12 +364,13 @@ describe("the rest", () => {
     expect(told(judge(world({ places, tasks })))).toEqual(["asleep: b", "asleep: d"]);
   });
 
-  test("hung commands and bugs; doctor may say no", () => {
+  test("hung commands and bugs; doctor and a proof may say no", () => {
     const operations = [
       operation("cancel", { id: "t", status: null, hung: { wchan: "flock" } }),
       operation("claim", { status: 70, code: "BUG", message: "Error: EIO" }),
       operation("enqueue-library", { status: 1, message: "Uncaught" }),
       operation("doctor", { status: 1 }),
+      operation("complete", { status: 1, outcome: "unproven" }),
       operation("claim", { status: 5, code: "DISK_FULL" }),
     ];
     expect(told(judge(world({ operations })))).toEqual(["hung: t", "bug: -", "bug: -"]);

@@ -41,10 +41,9 @@ async function end(scene, chance, { id, token, worker, verb }) {
       [verb, id, "--worker", worker, "--token", token],
       commandTrouble(scene, chance, { often: 2 }),
     );
-    if (operation.status === 0) {
-      operation.to = firstJson(operation.out)?.to;
-      return;
-    }
+    const { to, outcome } = firstJson(operation.out) ?? {};
+    Object.assign(operation, { to, outcome });
+    if (operation.status === 0 || outcome === "unproven") return;
     if (operation.status !== null) operation.after = scene.placeOf(id);
     if (operation.code === "CLAIM_LOST") return;
     await sleep(chance.between(50, 700));
