@@ -35,8 +35,14 @@ const NAMED =
   "password|passwd|passphrase|secret|token|(?:api|access|private|account|shared|signing|encryption)[_-]?key";
 /** In JSON that is a text of JSON, quotes have backslashes before them. */
 const QUOTE = "\\\\{0,3}[\"']";
-/** No secret: a number of tokens, a flag. */
-const HARMLESS = /^["']?(?:[\d.,]+|true|false|null|none|undefined|\[redacted\].*)["']?$/i;
+/** No secret: a number of tokens, a flag; what a sentence about a flag goes on with. */
+const HARMLESS =
+  /^["']?(?:[\d.,]+|true|false|null|none|undefined|flags?|options?|arguments?|parameters?|fields?|\[redacted\].*)["']?$/i;
+/** Of a sentence: a secret has digits, signs or capitals in it. */
+const WORDS =
+  /^[(]?[A-Z]?[a-z]{1,20}(?:[.,;:!?)]{0,3}\s{1,3}[(]?[A-Z]?[a-z]{1,20}){0,40}[.,;:!?)]{0,3}$/;
+/** Passwords may be words. */
+const PASSWORD = /pass(?:word|wd|phrase)|secret/i;
 
 /** Each is linear in the text: repetitions are bounded, or end at a character that they exclude. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
@@ -44,18 +50,14 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     /-----BEGIN [A-Z ]{0,40}PRIVATE KEY[^-]{0,20}-----(?:(?!-----END )[\s\S])*(?:-----END [A-Z ]{0,40}-----)?/g,
     GONE,
   ],
-  [
-    /\b((?:proxy-)?authorization|(?:set-)?cookie|x-[\w-]{0,20}(?:key|token))((?:\\{0,3}["'])?\s{0,3}[:=]\s{0,3}(?:\\{0,3}["'])?)[^\r\n"']+/gi,
-    `$1$2${GONE}`,
-  ],
-  [/\b(bearer|basic)\s+[\w.~+/=-]{8,}/gi, `$1 ${GONE}`],
   [/\b([a-z][a-z0-9+.-]{1,20}:\/\/)[^\s/@"'<>]{1,400}@/gi, `$1${GONE}@`],
   [
     /([?&][\w-]{0,30}(?:token|key|secret|sig|signature|password|auth|code)[\w-]{0,10}=)[^&#\s"'<>]+/gi,
     `$1${GONE}`,
   ],
-  [/\b(?:sk|rk|pk)[-_][\w-]{10,}/g, GONE],
-  // Addresses that anybody may post to who knows them.
+  // Not a name of words, as sk-learn-compatible.
+  [/\b(?:sk|rk|pk)[-_](?![a-z]{1,20}(?:-[a-z]{1,20}){1,8}(?![\w-]))[\w-]{10,}/g, GONE],
+  // Addresses to which every client that knows them may post.
   [/\b(hooks\.slack\.com\/\w{1,20}\/|discord(?:app)?\.com\/api\/webhooks\/)[\w/-]+/gi, `$1${GONE}`],
   [/(?<![\w-])(?:bot)?\d{8,10}:[\w-]{35}(?![\w-])/g, GONE],
   [/(\s(?:-u|--user)[\s=]["']?)[^\s:"']{1,100}:[^\s"']+/g, `$1${GONE}`],
@@ -70,12 +72,22 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
 ];
 
 const VALUE = `\\\\{0,3}"[^"\\r\\n]{3,}"?|\\\\{0,3}'[^'\\r\\n]{3,}'?`;
-/** `password: x`, `"api_key": "x"`, `<token>x`; after a flag, or in quotes, a space is enough. */
+/** A name and its value, which may be harmless. The last three: `password: x`, `"api_key": "x"`, `<token>x`; after a flag, or in quotes, a space is enough. */
 const NAMED_VALUES: readonly RegExp[] = [
+  `(\\b(?:(?:proxy-)?authorization|(?:set-)?cookie|x-[\\w-]{0,20}(?:key|token))(?:${QUOTE})?\\s{0,3}[:=]\\s{0,3}(?:${QUOTE})?)([^\\r\\n"']+)`,
+  `(\\b(?:bearer|basic)\\s+)([\\w.~+/=-]{8,})`,
   `([\\w.-]{0,40}(?:${NAMED})[\\w-]{0,20}(?:${QUOTE})?\\s{0,3}[:=>]\\s{0,3})(${VALUE}|[^\\s"',;<>{}()]{3,})`,
   `(--?[\\w-]{0,30}(?:${NAMED})\\s{1,3})(${VALUE}|[^\\s"'<>-][^\\s"'<>]{2,})`,
   `((?:password|passphrase)\\s{1,3})(${VALUE})`,
 ].map((text) => new RegExp(text, "gi"));
+
+function isHarmless(name: string, value: string, rest: string): boolean {
+  if (HARMLESS.test(value)) return true;
+  if (!WORDS.test(value)) return false;
+  // "password: hunter" is one, "Reset the password: show a message" is none.
+  return !PASSWORD.test(name) || (/:\s+$/.test(name) && /^ [a-z]/i.test(rest));
+}
+
 /** The end of a key whose beginning was cut off. */
 const KEY_END = /^[\s\S]*-----END [A-Z ]{0,40}PRIVATE KEY[^-]{0,20}-----/;
 
@@ -84,9 +96,10 @@ export function withoutSecrets(text: string): string {
   let said = text;
   for (const [pattern, shown] of SECRETS) said = said.replace(pattern, shown);
   for (const pattern of NAMED_VALUES) {
-    said = said.replace(pattern, (whole, name: string, value: string) =>
-      HARMLESS.test(value) ? whole : `${name}${GONE}`,
-    );
+    said = said.replace(pattern, (whole: string, name: string, value: string, at, text) => {
+      const rest = text.slice(at + whole.length, at + whole.length + 2);
+      return isHarmless(name, value, rest) ? whole : `${name}${GONE}`;
+    });
   }
   return said.includes("PRIVATE KEY") ? said.replace(KEY_END, GONE) : said;
 }

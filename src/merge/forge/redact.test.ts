@@ -22,6 +22,31 @@ it.each([
   expect(redacted(text, { HOME: "/home/me" })).toBe(safe);
 });
 
+it.each([
+  "Add basic implementation of the parser",
+  "Basic validation for forms",
+  "Use bearer authentication in the client",
+  "Count input tokens: sum per model",
+  "rename --token flag to --key",
+  "Add --password option",
+  "Reset the password: show a message",
+  "Cookie: keep the session of a tab",
+  "Authorization: check roles, then owners",
+  "API key: a better message",
+  "sk-learn-compatible estimator",
+])("leaves the title: %s", (title) => expect(redacted(title, {})).toBe(title));
+
+it.each([
+  "password: hunter",
+  'token = "hunterhunter"',
+  "--password hunter",
+  "secret=hunter; x",
+  "Cookie: hunter=hunter",
+  "Authorization: Token huNter",
+  "bearer hunter-hunter",
+  "sk-ant-hunter-xyz9",
+])("takes the value out of: %s", (text) => expect(redacted(text, {})).not.toMatch(/hunter/i));
+
 it("knows variables whose names and values are only perhaps secret", () => {
   const env = { SESSION_COOKIE: "abc-12345", SSH_AUTH_SOCK: "/run/agent.1", LOG_KEY: "somewhere" };
   expect(redacted("abc-12345 /run/agent.1 somewhere", env)).toBe(
