@@ -27,7 +27,7 @@ export async function downWorkers(run: string, config: Config | undefined): Prom
   const service = files.service();
   if (service === null || !isRunning(service, machine)) return workers;
   const file = service.config;
-  const declared = await parseAgents(readTrusted(file), file).catch(() => null);
+  const declared = await agentsIn(file).catch(() => null); // gone, or not to be used: types unknown
   const command = isFleet ? START_ANEW : agentsAnew(quoted(file));
   const agents = files.names().flatMap((name) => {
     const agent = files.agent(name);
@@ -36,6 +36,10 @@ export async function downWorkers(run: string, config: Config | undefined): Prom
     return oneDown(name, agent.state, agent.note, worker.takes, command);
   });
   return [...workers, ...agents];
+}
+
+async function agentsIn(file: string) {
+  return parseAgents(readTrusted(file), file);
 }
 
 const isOf = (group: string, name: string) => name.replace(/-\d+$/, "") === group;

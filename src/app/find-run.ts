@@ -6,7 +6,7 @@ import type { GoodConfig, Io } from "../operation/io.ts";
 import { plain } from "../operation/term.ts";
 import { readTrusted, remedyFor, whyNotTrusted } from "../platform/files/owned.ts";
 import { foldersUp, type SearchStop } from "../platform/files/search-up.ts";
-import { runSection } from "../queue/config-run.ts";
+import { runLineOf, runSection } from "../queue/config-run.ts";
 
 export interface RunSettings {
   path: string;
@@ -64,7 +64,7 @@ async function configNaming(
 
 function mayNameRun(file: string): boolean {
   try {
-    return /^\s*["']?run["']?\s*=/m.test(readFileSync(file, "utf8"));
+    return runLineOf(readFileSync(file, "utf8")) !== null;
   } catch {
     return false; // not for us to read, or gone
   }
@@ -152,7 +152,7 @@ async function nearestConfig(
     } catch (error) {
       if (onMistakes === undefined || !isVivError(error, "INVALID")) throw error;
       onMistakes(file, error);
-      return { run: runLineOf(folder, readConfigFile(file), io), settings: {} };
+      return { run: runBeside(folder, readConfigFile(file), io), settings: {} };
     }
     const run = runOf(folder, config, io);
     if (config !== undefined || run !== undefined) {
@@ -215,11 +215,11 @@ function runOf(folder: string, config: Config | undefined, io: Io): RunPlace | u
   return existsSync(from) ? { path: fromPointer(from, folder, io), from } : undefined;
 }
 
-/** The run that a viv.toml with mistakes names all the same, in a line of its own above all tables. */
-function runLineOf(folder: string, text: string, io: Io): RunPlace | undefined {
-  const [top = ""] = text.split(/^\s*\[/m);
-  const line = /^\s*["']?run["']?\s*=\s*(?:"([^"\\]*)"|'([^']*)')\s*(?:#.*)?$/m.exec(top);
-  const path = line && resolve(folder, expandHome(line[1] ?? line[2] ?? "", io));
+/** The run of a folder whose viv.toml has mistakes. One that it names, but not readably, is not guessed. */
+function runBeside(folder: string, text: string, io: Io): RunPlace | undefined {
+  const named = runLineOf(text);
+  if (named === null) return runOf(folder, undefined, io);
+  const path = named && resolve(folder, expandHome(named, io));
   return path && isRun(path) ? { path, from: join(folder, CONFIG) } : undefined;
 }
 

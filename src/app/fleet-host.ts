@@ -24,7 +24,7 @@ import { runRegistryIn } from "../platform/files/run-registry.ts";
 import { explained } from "../platform/files/state-files.ts";
 import { localChildren, timers } from "../platform/processes/children.ts";
 import { localMachine } from "../platform/processes/machine.ts";
-import { runSection } from "../queue/config-run.ts";
+import { runLineOf, runSection } from "../queue/config-run.ts";
 import type { Store } from "../queue/store.ts";
 import { readServer } from "../server/server-file.ts";
 import { routesSection } from "../work/config-route.ts";
@@ -173,9 +173,8 @@ export function fleetPorts(env: Context["here"]["env"], cwd: string, program: Pr
 /** What a viv.toml that cannot be used seems to name: it stands above the first table. */
 function writtenRun(file: string): string | null {
   try {
-    const [top = ""] = readConfigFile(file).split(/^\s*\[/m);
-    const [, named] = /^\s*run\s*=\s*["']([^"'\n]+)["']/m.exec(top) ?? [];
-    return named === undefined ? null : resolve(dirname(file), named);
+    const named = runLineOf(readConfigFile(file));
+    return named ? resolve(dirname(file), named) : null;
   } catch (error) {
     if (isVivError(error)) return null; // a folder, or not trusted: it names nothing
     throw error;

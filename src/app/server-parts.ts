@@ -8,6 +8,7 @@ import { ledgerFolderIn } from "../ledger/room-ledger.ts";
 import type { Context } from "../operation/operation.ts";
 import { stateFolder } from "../platform/files/state-files.ts";
 import { localMachine } from "../platform/processes/machine.ts";
+import { Slices } from "../platform/slices.ts";
 import { storePort } from "../queue/operation.ts";
 import type { Store } from "../queue/store.ts";
 import type { GateFacts, ServerHost } from "../server/server-host.ts";
@@ -92,7 +93,7 @@ async function gatesHere(context: Context): Promise<GateFacts[]> {
   return [facts("machine", machine), ...(crew ? [facts("crew", crew)] : [])];
 }
 
-/** As `viv report` counts them; what the ledger has landed is not read again at each scrape. */
+/** As `viv report` counts them; files of what has landed by the ledger are not read. */
 async function branchesLeftHere(
   context: Context,
   hasLanded: (task: string) => boolean,
@@ -102,11 +103,14 @@ async function branchesLeftHere(
   if (left.length === 0) return 0;
   const { landingsIn } = await import("../merge/facts.ts");
   const landings = landingsIn(store);
+  const done = new Set(await store.ids("done"));
+  const slices = new Slices();
   let count = 0;
   for (const id of left) {
+    await slices.rest();
+    if (!done.has(id)) continue;
     const isLeft = unlessCorrupt(() => landings.isNotLanded(id)) ?? false;
-    if (!isLeft || landings.stateOf(id) === "closed") continue;
-    if ((await store.show(id))?.state === "done") count++;
+    if (isLeft && landings.stateOf(id) !== "closed") count++;
   }
   return count;
 }

@@ -307,7 +307,8 @@ const watchCommand: Command = {
 function describe(event: WatchEvent, term: Term): string | null {
   if (event.kind === "counts") return countLine(event.counts, term);
   if (event.kind === "unattended") {
-    const text = `no worker runs; see: viv why ${idWord(event.id)}`;
+    const id = idWord(event.id);
+    const text = `no worker runs that takes ${id}; see: viv why ${id}`;
     return term.color.yellow(text);
   }
   if (event.kind === "ledger") return stepLine(event.line, term);

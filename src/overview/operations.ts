@@ -452,13 +452,21 @@ async function isSlow(promise: Promise<unknown>): Promise<boolean> {
   return isFirst.finally(() => late.abort());
 }
 
-/** A pending task, while no worker runs: the wait for it would be silent, and without an end. */
+/** A pending task that no running worker takes: the wait for it would be silent, and without an end. */
 async function unattended({ store }: RunContext): Promise<string | null> {
   const workers = await store.workers();
-  if (workers.some(({ process, claims }) => process === "alive" || claims.length > 0)) return null;
-  for await (const { id } of store.list({ states: ["pending"], limit: 1 })) return id;
+  if (workers.some(({ claims }) => claims.length > 0)) return null;
+  // A registered one of another host counts by its heartbeats.
+  const running = workers.filter((one) => one.alive && one.process !== "none");
+  if (running.some(({ types }) => types === null)) return null;
+  const taken = new Set(running.flatMap(({ types }) => types ?? []));
+  for await (const { id, type } of store.list({ states: ["pending"], limit: LOOKED_AT })) {
+    if (type === null || !taken.has(type)) return id;
+  }
   return null;
 }
+
+const LOOKED_AT = 200;
 
 async function isIdle({ store }: RunContext): Promise<boolean> {
   const counts = await store.counts();

@@ -6,6 +6,19 @@ export const runSection = ((top) => ({
   onDependencyFailed: top.choice("on_dependency_failed", ["wait", "fail"]),
 })) satisfies Section<unknown>;
 
+/**
+ * What a viv.toml says in its line `run = "…"` above all tables, whatever mistakes are beside it. "":
+ * there is such a line, but in a table, or its value is no plain text; null: there is none.
+ */
+export function runLineOf(text: string): string | null {
+  const key = /^\s*["']?run["']?\s*=/m;
+  if (!key.test(text)) return null;
+  const [top = ""] = text.split(/^\s*\[/m);
+  const value = /[ \t]*(?:"([^"\\\n]*)"|'([^'\n]*)')[ \t]*(?:#.*)?$/m.source;
+  const line = new RegExp(key.source + value, "m").exec(top);
+  return line?.[1] ?? line?.[2] ?? "";
+}
+
 /** A hint for a top key that stands below the first table by mistake. */
 export function belongsOnTop(key: string): string | undefined {
   const isTopKey = key === "run" || key === "on_dependency_failed";

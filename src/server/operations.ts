@@ -11,13 +11,7 @@ import {
 } from "../operation/operation.ts";
 import { DEFAULT_PORT, type ServerSettings, serverSection } from "./config.ts";
 import { secretsIn } from "./secrets.ts";
-import {
-  readServer,
-  removeServer,
-  type ServerRecord,
-  untilDone,
-  writeServer,
-} from "./server-file.ts";
+import { readServer, removeServer, untilDone, writeServer } from "./server-file.ts";
 import { serverPort } from "./server-host.ts";
 
 /** What `viv serve` reports, one JSON object per line. */
@@ -68,11 +62,10 @@ export const serve = defineStream({
           const { keepNewSpaceSmall } = await import("./memory.ts");
           keepNewSpaceSmall();
           const server = await startServer({ host, run, settings, warn, onReloaded });
-          let before: ServerRecord | null = null;
           // Other commands do not find the server until then; it serves all the same.
           const endWriting = untilDone(
             () => {
-              before = writeServer(path, host.machine, server.address);
+              const before = writeServer(path, host.machine, server.address);
               if (before !== null) {
                 warn(`another server answers for this run at ${before.address}, pid ${before.pid}`);
               }
@@ -87,7 +80,7 @@ export const serve = defineStream({
           } finally {
             endWriting();
             try {
-              removeServer(path, host.machine, before);
+              removeServer(path, host.machine);
             } catch (error) {
               warn(notWritten(error));
             }

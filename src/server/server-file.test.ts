@@ -19,7 +19,7 @@ function servers() {
       alive.add(pid);
       const before = writeServer(run, machineOf(pid), `http://127.0.0.1:${pid}`);
       const stop = () => {
-        removeServer(run, machineOf(pid), before);
+        removeServer(run, machineOf(pid));
         alive.delete(pid);
       };
       return { before: before?.pid ?? null, stop };
@@ -51,6 +51,26 @@ it("leaves the place to a later server, and does not bring back one that is gone
   third.stop();
   expect(found()).toBeNull();
   second.stop();
+});
+
+it("gives the place back over one that has ended meanwhile", () => {
+  const { start, end, found } = servers();
+  const first = start(4747);
+  start(4748);
+  const third = start(4749);
+  end(4748);
+  third.stop();
+  expect(found()).toBe(4747);
+  first.stop();
+  expect(found()).toBeNull();
+});
+
+it("is the one that answered before, when the last was killed", () => {
+  const { start, end, found } = servers();
+  start(4747);
+  start(4748);
+  end(4748);
+  expect(found()).toBe(4747);
 });
 
 it("is written again until it could be, and says so: the disk was full", () => {

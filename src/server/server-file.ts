@@ -7,11 +7,16 @@ import { removeSync } from "../platform/files/beneath.ts";
 import { readSmall } from "../platform/files/state-files.ts";
 
 /** `.viv/server.json` of a run: the server that answers for it, for other commands. */
-const shape = z.object({
+const server = z.object({
   ...{ pid: z.int(), started: z.string(), boot: z.string(), host: z.string() },
   ...{ address: z.string(), since: z.string() },
 });
-export type ServerRecord = z.output<typeof shape>;
+/** `earlier`: servers that answered before it, the latest first. */
+const shape = z.extend(server, { earlier: z.optional(z.array(server)) });
+export type ServerRecord = z.output<typeof server>;
+
+const MOST_EARLIER = 10;
+const LIMIT = 16_384;
 
 type Here = Pick<Machine, "clock" | "self" | "vitality">;
 
@@ -19,28 +24,35 @@ const fileIn = (run: string) => join(run, ".viv/server.json");
 
 /** Null without one, and when its process is gone. */
 export function readServer(run: string, machine: Pick<Machine, "vitality">): ServerRecord | null {
-  const found = shape.safeParse(parseRecord(readSmall(fileIn(run), 4096) ?? ""));
-  return found.success && machine.vitality(found.data) !== "gone" ? found.data : null;
+  return serversOf(run, machine)[0] ?? null;
 }
 
 /** Returns the record of another server of this run that still answers. */
 export function writeServer(run: string, machine: Here, address: string): ServerRecord | null {
-  const other = readServer(run, machine);
+  const others = serversOf(run, machine);
   const since = new Date(machine.clock.now()).toISOString();
-  const record: ServerRecord = { ...machine.self(), address, since };
-  write(run, record);
-  return other;
+  write(run, [{ ...machine.self(), address, since }, ...others]);
+  return others[0] ?? null;
 }
 
 /** Only our own: another server may have begun since. One that answered before us is found again. */
-export function removeServer(run: string, machine: Here, before: ServerRecord | null): void {
-  if (readServer(run, machine)?.pid !== machine.self().pid) return;
-  if (before !== null && machine.vitality(before) !== "gone") write(run, before);
-  else removeSync(fileIn(run));
+export function removeServer(run: string, machine: Here): void {
+  const [own, ...earlier] = serversOf(run, machine);
+  if (own?.pid === machine.self().pid) write(run, earlier);
 }
 
-function write(run: string, record: ServerRecord): void {
-  replaceFileUnsynced(fileIn(run), `${JSON.stringify(record)}\n`);
+/** Those that still answer. */
+function serversOf(run: string, machine: Pick<Machine, "vitality">): ServerRecord[] {
+  const found = shape.safeParse(parseRecord(readSmall(fileIn(run), LIMIT) ?? ""));
+  if (!found.success) return [];
+  const { earlier = [], ...last } = found.data;
+  return [last, ...earlier].filter((one) => machine.vitality(one) !== "gone");
+}
+
+function write(run: string, [last, ...others]: ServerRecord[]): void {
+  const earlier = others.slice(0, MOST_EARLIER);
+  if (last === undefined) removeSync(fileIn(run));
+  else replaceFileUnsynced(fileIn(run), `${JSON.stringify({ ...last, earlier })}\n`);
 }
 
 /** A full disk has space again some day. */

@@ -60,7 +60,7 @@ export interface ServerHost {
   ledgers(context: Context): Promise<readonly LedgerSource[]>;
   /** For /metrics. */
   gates(context: Context): Promise<readonly GateFacts[]>;
-  /** For /metrics: done tasks with a branch that is in no target yet. `hasLanded` tells it of the ledger. */
+  /** For /metrics: done tasks with a branch that is in no target yet. `hasLanded`: by the ledger. */
   branchesLeft(context: Context, hasLanded: (task: string) => boolean): Promise<number>;
   /** `GET /_activity`. */
   activity(context: Context): Promise<unknown>;

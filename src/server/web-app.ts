@@ -162,7 +162,8 @@ function openReadsOf({ gatekeeper, limits, stopping }: WebAround) {
   stopping.addEventListener("abort", () => clearInterval(timer), { once: true });
   return {
     add: (one: Env["Bindings"]) => {
-      if (one.incoming.method !== "GET") return;
+      // Its client may have gone while it was let in: then there is no "close" to come.
+      if (one.incoming.method !== "GET" || one.outgoing.destroyed) return;
       open.add(one);
       one.outgoing.once("close", () => open.delete(one));
     },

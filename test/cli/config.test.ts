@@ -226,6 +226,17 @@ describe("a viv.toml with mistakes", () => {
     }
   });
 
+  it("hides no run that another file names, or that the folder is", async () => {
+    write("viv.toml", "foo = \n");
+    for (const at of [around(), { ...around(), cwd: join(home, "night") }]) {
+      const { status, stdout } = await cli(["ls"], at);
+      expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/\ba\b/) });
+    }
+    write("night/viv.toml", "foo = \n");
+    const inside = { ...around(), cwd: join(home, "night") };
+    expect((await cli(["ls"], inside)).stdout).toMatch(/\ba\b/);
+  });
+
   it("is obeyed by no command that changes something, or that is about the file", async () => {
     const before = await ok(["ls", "--json", "--run", "night"], around());
     write("viv.toml", BROKEN[0] ?? "");

@@ -97,10 +97,10 @@ describe("watch", () => {
     expect(lines.at(-1)).toContain("t.2  claimed → failed");
   });
 
-  it("--until-idle says that no worker runs, once", async () => {
+  it("--until-idle says that no worker runs for a task, once", async () => {
     await say("enqueue", "--type", "job", "--id", "t.1");
     const watching = program("watch", "--until-idle");
-    await watching.says("no worker runs; see: viv why t.1\n");
+    await watching.says("no worker runs that takes t.1; see: viv why t.1\n");
     await say("cancel", "t.1");
     const { stdout } = await watching.end();
     expect(stdout.split("no worker runs")).toHaveLength(2);

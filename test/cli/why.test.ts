@@ -1,4 +1,4 @@
-import { mkdirSync, renameSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, renameSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
 import { fleetFilesIn } from "../../src/fleet/fleet-files.ts";
@@ -321,6 +321,8 @@ describe("a task in the queue", () => {
       command: `viv down -c ${agents} && viv up -c ${agents} --detach`,
     });
     expect(more).toEqual([]);
+    rmSync(agents);
+    expect((await why("f.1")).reasons.map(({ code }) => code)).not.toContain("worker_down");
   });
 
   it("that failed three times in the same way, and was sent round", async () => {

@@ -8,6 +8,7 @@ import { byDefault, type Command } from "../../operation/command.ts";
 import { text } from "../../operation/fields.ts";
 import type { Io } from "../../operation/io.ts";
 import { plain } from "../../operation/term.ts";
+import { runLineOf } from "../config-run.ts";
 import { doctor, init, pauseOperation, reap, resume } from "../operations/maintenance.ts";
 import { pauseLine, workerPauseLine } from "../pause-line.ts";
 
@@ -43,8 +44,8 @@ function settingHere(io: Io): { by: string; dir: string } | null {
   if (io.env.VIV_RUN) return { by: "VIV_RUN", dir: io.env.VIV_RUN };
   const toml = join(io.cwd, "viv.toml");
   const text = existsSync(toml) ? readFileSync(toml, "utf8") : "";
-  const run = /^\s*run\s*=\s*(?:["']([^"'\n]*)["'])?/m.exec(text);
-  return run && { by: "the run in viv.toml", dir: run[1] ?? "" };
+  const dir = runLineOf(text);
+  return dir === null ? null : { by: "the run in viv.toml", dir };
 }
 
 const reapCommand: Command = {

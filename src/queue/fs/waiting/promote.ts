@@ -75,12 +75,13 @@ export function tryPromote(run: FsRun, id: string, isNoteUsedUp = false): boolea
  * are left gets a note, as at enqueueing: noted first, then looked at once more.
  */
 function isHeldBack(run: FsRun, task: Task, isNoteUsedUp: boolean): boolean {
+  const isOpen = (id: string) => !isMet(run, id, () => completedTasks(run));
   for (;;) {
-    const [first] = unmetOf(run, task);
+    const first = task.depends_on.find(isOpen);
     if (first === undefined) return false;
     if (!isNoteUsedUp) return true;
     addDependent(run, first, task.task_id);
-    if (unmetOf(run, task).includes(first)) return true;
+    if (isOpen(first)) return true;
   }
 }
 
