@@ -21,7 +21,7 @@ export function runBeside(command, args) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, stdio: "inherit" });
     child.on("error", (error) =>
-      reject(new Error(`cannot run ${command}: ${error.message}`, { cause: error })),
+      resolve({ status: 1, said: `cannot run ${command}: ${error.message}\n` }),
     );
     child.on("close", (status) => resolve(status ?? 1));
   });
@@ -29,7 +29,7 @@ export function runBeside(command, args) {
 
 /** Runs a command without input; resolves with its exit status and all that it said. */
 export function runQuietly(command, args) {
-  return new Promise((resolve, reject) => {
+  return new Promise((resolve) => {
     const child = spawn(command, args, { cwd: root, stdio: ["ignore", "pipe", "pipe"] });
     let said = "";
     for (const stream of [child.stdout, child.stderr]) {

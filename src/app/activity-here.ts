@@ -35,8 +35,8 @@ async function workersActivity(context: Context) {
     // An idle worker's note is that of the task before.
     return { agent: { name, running, lifecycle: null }, thought: (running && note) || null };
   });
-  const { agent, thought } = agents.find((one) => one.agent.running) ?? agents[0] ?? NOBODY;
+  const { agent, thought } = agents.find((one) => one.agent.running) ?? agents[0] ?? NONE;
   return { agent, steps: [], thought };
 }
 
-const NOBODY = { agent: null, thought: null };
+const NONE = { agent: null, thought: null };

@@ -38,7 +38,7 @@ function diffOf({ diff: text }: Output, term: Term): string[] {
   let isBinary = false;
   return lines.flatMap((line) => {
     if (line.startsWith("diff --git ")) isBinary = false;
-    if (isBinary) return []; // nobody can read it
+    if (isBinary) return []; // no text
     isBinary = line === "GIT binary patch";
     return [isBinary ? term.color.dim("(binary, or not UTF-8)") : painted(line, term)];
   });

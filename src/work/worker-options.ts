@@ -4,7 +4,7 @@ import type { Claim, ReapReport } from "../queue/store.ts";
 import type { AttemptSettings, ReadyRoute } from "./attempt.ts";
 import type { AttemptEnd } from "./ending.ts";
 
-/** What a worker is given, and what it tells: see worker.ts. */
+/** The options and events of a worker: see worker.ts. */
 export interface WorkerOptions extends AttemptSettings {
   worker: string;
   /** A name for each slot, where a layout allows one claim per name. */

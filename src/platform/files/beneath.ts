@@ -136,7 +136,7 @@ export function utimesSync(path: string, accessed: Date | number, written: Date 
   by(path, (safe) => lutimesSync(safe, accessed, written));
 }
 
-/** Not with mkdir's own recursion: on a disk that is read-only node's says ENOENT, or never ends. */
+/** Not with node's recursive mkdir: on a read-only disk it reports ENOENT, or does not return. */
 export function mkdirSync(path: string, how: { mode: number; recursive?: boolean }): void {
   const { mode } = how;
   if (!how.recursive) {

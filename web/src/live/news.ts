@@ -32,7 +32,7 @@ export async function readPastNews(): Promise<void> {
   try {
     const path = apiPath("ledger show", { events: EVENTS.join(","), limit: KEPT });
     const { lines } = await get<{ lines: LedgerLine[] }>(path);
-    add(lines.map((line, n) => [line, `past ${n}`]));
+    add(lines.map((line, n) => [line, `past ${line.at} ${n}`]));
   } catch {
     // What comes is listed all the same.
   }

@@ -16,7 +16,7 @@ type Diff = output<typeof diffOperation.output>;
 const OPEN_LINES = 2_400;
 const OPEN_FILES = 20;
 const MOST_FILES = 300;
-/** Of a file with more, nobody reads the lines here. */
+/** A file with more lines is shown without them. */
 const MOST_LINES = 20_000;
 /** Where a task's changes may have become others. */
 const REFRESH = (id: string): ResourceOptions => ({
