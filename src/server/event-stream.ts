@@ -65,10 +65,9 @@ export class EventStream {
     for (const text of waiting) this.#write(text);
   }
 
-  /** An id without data is remembered by the client and not shown. */
+  /** Tells a page that the connection lives: it is not shown comments. */
   beat(position: string | undefined): void {
-    if (this.#waiting === null)
-      this.#write(position === undefined ? ":\n\n" : `id: ${position}\n\n`);
+    if (this.#waiting === null) this.#write(EventStream.text("beat", {}, position));
   }
 
   #write(named: string): void {
@@ -83,9 +82,13 @@ export class EventStream {
   }
 }
 
-/** Of the ledger's lines the name is left out, of all other events everything. JSON has no line breaks. */
+/**
+ * Of the ledger's lines the name is left out, of a beat all but the id, which the client remembers without
+ * showing it, of other events everything. JSON has no line breaks.
+ */
 function withoutName(text: string): string {
   const [all, id, event] = /^(id: .*\n)?event: (.*)\n/.exec(text) ?? [];
   if (all === undefined) return text;
+  if (event === "beat") return `${id ?? ":\n"}\n`;
   return event === "ledger" ? `${id ?? ""}${text.slice(all.length)}` : "";
 }

@@ -47,7 +47,7 @@ async function fillWithBranches(store: Store, { folder, viv }: Place): Promise<v
   git(folder, "commit", "-q", "--allow-empty", "-m", "first");
   const script = '#!/bin/sh\ncd "$VIV_WORKSPACE" && echo "$VIV_TASK_ID" >"$VIV_TASK_ID.txt"\n';
   writeFileSync(join(folder, "handle.sh"), script, { mode: 0o755 });
-  for (const id of ["land.1", "land.2", "land.3"]) {
+  for (const id of ["clash.1", "land.1", "land.2", "land.3"]) {
     await store.enqueue({ id, type: "land", done_when: "true", review: id === "land.2" });
   }
   viv("work", "--drain");
@@ -126,6 +126,7 @@ describe.skipIf(!hasBrowser)("an action on a task", () => {
     expect(landed()).toEqual([]);
     await hands.openTask("land.1");
     await hands.inDrawer(/^Merge/);
+    await hands.said("land.1 landed in viv/run as ");
     await hands.said("viv merge land.1");
     expect(landed()).toEqual(["land.1.txt"]);
   });
@@ -133,9 +134,24 @@ describe.skipIf(!hasBrowser)("an action on a task", () => {
   test("approves and merges", async () => {
     await hands.openTask("land.2");
     await hands.inDrawer(/^Approve and merge/);
+    await hands.said("land.2 landed in viv/run as ");
     await hands.said("viv merge land.2");
     expect(existsSync(join(served.run, "done/land.2.json"))).toBe(true);
     expect(landed()).toEqual(["land.1.txt", "land.2.txt"]);
+  });
+
+  test("says that a merge met a conflict, and not that it landed", async () => {
+    git(served.folder, "worktree", "add", "-q", "../aside", "viv/run");
+    writeFileSync(join(served.folder, "aside/clash.1.txt"), "another\n");
+    execFileSync("git", ["-C", join(served.folder, "aside"), "add", "."]);
+    execFileSync("git", ["-C", join(served.folder, "aside"), "commit", "-qm", "another"]);
+    git(served.folder, "worktree", "remove", "../aside");
+    await hands.openTask("clash.1");
+    await hands.inDrawer(/^Merge/);
+    await hands.page
+      .locator(".toast.is-bad", { hasText: /^clash\.1: sent back, .*conflict/ })
+      .waitFor();
+    await hands.page.locator(".toast.is-bad button").last().click();
   });
 
   test("retries it from the graph", async () => {
@@ -162,7 +178,7 @@ describe.skipIf(!hasBrowser)("an action of the palette", () => {
   test("merges all done work", async () => {
     await hands.choose("Merge all done work");
     await hands.said("viv merge --all");
-    expect(landed()).toEqual(["land.1.txt", "land.2.txt", "land.3.txt"]);
+    expect(landed()).toEqual(["clash.1.txt", "land.1.txt", "land.2.txt", "land.3.txt"]);
   });
 
   test("did all that without an error in the page", () => {

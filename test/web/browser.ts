@@ -22,6 +22,8 @@ export const PHONE = { width: 390, height: 844 };
 export interface OpenOptions {
   size?: { width: number; height: number };
   scheme?: "dark" | "light";
+  /** `page.clock` can be turned forward. */
+  clock?: boolean;
 }
 
 /** A page that remembers what went wrong in it. */
@@ -35,7 +37,7 @@ export interface OpenPage {
 export async function openPage(
   browser: Browser,
   address: string,
-  { size = DESK, scheme = "dark" }: OpenOptions = {},
+  { size = DESK, scheme = "dark", clock = false }: OpenOptions = {},
 ): Promise<OpenPage> {
   const context = await browser.newContext({
     viewport: size,
@@ -44,6 +46,7 @@ export async function openPage(
   });
   context.setDefaultTimeout(60_000); // a busy machine is slow long before it is stuck
   const page = await context.newPage();
+  if (clock) await page.clock.install();
   const faults: string[] = [];
   page.on("pageerror", (error) => faults.push(error.message));
   page.on("dialog", (dialog) => {

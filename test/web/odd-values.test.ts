@@ -202,6 +202,23 @@ describe.skipIf(!hasBrowser)("odd values", () => {
     await again.close();
   });
 
+  test("a server that says nothing any more, and does not answer, is said to be lost", async () => {
+    const silent = await startDevServer({});
+    const { page, context } = await openPage(browser, `${silent.url}/#/board?task=fix.204`, {
+      clock: true,
+    });
+    await page.getByText(/^Live/).first().waitFor();
+    await page.route("**/api/approve", () => {}); // never answered
+    await page.getByRole("button", { name: /^Approve A/ }).click();
+    await page.clock.fastForward(50_000);
+    await page.getByText("Connection lost").waitFor();
+    await page.clock.fastForward(20_000);
+    await page.getByText("has not answered for a minute").waitFor();
+    await page.getByText("Connection lost").waitFor({ state: "detached" });
+    await context.close();
+    await silent.close();
+  });
+
   test("what is not live has no colours, and text that can be read", async () => {
     const first = await startDevServer({});
     const { page, context } = await openPage(browser, `${first.url}/#/fleet`, { scheme: "light" });

@@ -229,7 +229,11 @@ export async function startDevServer({
       `event: hello\ndata: ${JSON.stringify({ counts: counts(), at: new Date().toISOString() })}\n\n`,
     );
     streams.add(response);
-    request.on("close", () => streams.delete(response));
+    const beat = setInterval(() => response.write("event: beat\ndata: {}\n\n"), 15_000);
+    request.on("close", () => {
+      clearInterval(beat);
+      streams.delete(response);
+    });
   }
 
   function sendLog(response, { id, follow }) {

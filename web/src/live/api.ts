@@ -38,7 +38,7 @@ export async function getDated<T>(
   path: string,
   signal?: AbortSignal,
 ): Promise<{ data: T; againIn: number | null }> {
-  const response = await answered(fetch(path, { signal, headers: { accept: "application/json" } }));
+  const response = await answered(path, { signal, headers: { accept: "application/json" } });
   const againIn = Number(response.headers.get("x-viv-again-in"));
   const data = (await response.json()) as T;
   if (path !== SESSION) hasAnswer.value = true;
@@ -47,13 +47,11 @@ export async function getDated<T>(
 
 /** Any operation, with its input as the body. Of a stream: its output, once it has ended. */
 export async function post<T>(operation: string, input: object): Promise<T> {
-  const response = await answered(
-    fetch(apiPath(operation), {
-      method: "POST",
-      headers: { "content-type": "application/json", accept: "application/json" },
-      body: JSON.stringify(input),
-    }),
-  );
+  const response = await answered(apiPath(operation), {
+    method: "POST",
+    headers: { "content-type": "application/json", accept: "application/json" },
+    body: JSON.stringify(input),
+  });
   return outputOf<T>(await response.text().catch(unreachable));
 }
 
@@ -69,7 +67,7 @@ function outputOf<T>(text: string): T {
 
 /** The events of a stream as they come; ends with it. */
 export async function* stream<T>(path: string, signal: AbortSignal): AsyncGenerator<T> {
-  const response = await answered(fetch(path, { signal }));
+  const response = await answered(path, { signal });
   const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
   if (reader === undefined) return;
   let rest = "";
@@ -87,11 +85,20 @@ export async function* stream<T>(path: string, signal: AbortSignal): AsyncGenera
   }
 }
 
-async function answered(asked: Promise<Response>): Promise<Response> {
-  const response = await asked.catch((cause) => {
-    if (cause instanceof DOMException && cause.name === "AbortError") throw cause;
-    return unreachable();
-  });
+/** Until an answer begins: a server that hangs keeps its connections. */
+const ANSWER_MS = 60_000;
+
+async function answered(path: string, init: RequestInit): Promise<Response> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(), ANSWER_MS);
+  const signals = [late.signal, init.signal].filter((one) => one instanceof AbortSignal);
+  const response = await fetch(path, { ...init, signal: AbortSignal.any(signals) })
+    .catch((cause) => {
+      if (late.signal.aborted) throw new ApiError(0, "UNREACHABLE", LATE);
+      if (isAbort(cause)) throw cause;
+      return unreachable();
+    })
+    .finally(() => clearTimeout(timer));
   if (response.ok) return response;
   const body = (await response.json().catch(() => null)) as {
     error?: { code?: string; message?: string };
@@ -99,6 +106,9 @@ async function answered(asked: Promise<Response>): Promise<Response> {
   const { code = "HTTP", message = `The server answered ${response.status}.` } = body?.error ?? {};
   throw new ApiError(response.status, code, message);
 }
+
+const LATE =
+  "The server has not answered for a minute. What was asked may still be done: look again.";
 
 function unreachable(): never {
   throw new ApiError(0, "UNREACHABLE", "The server does not answer.");

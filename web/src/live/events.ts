@@ -56,13 +56,17 @@ export type LiveEvent =
   | { kind: "task"; data: TaskMove }
   | { kind: "counts"; data: { counts: Counts } }
   | { kind: "hello"; data: { counts: Counts; at: string } }
-  | { kind: "reset"; data: unknown };
+  | { kind: "reset"; data: unknown }
+  | { kind: "beat"; data: unknown };
 
 export type EventKind = LiveEvent["kind"];
 
-const KINDS: readonly EventKind[] = ["hello", "ledger", "task", "counts", "reset"];
+const KINDS: readonly EventKind[] = ["hello", "ledger", "task", "counts", "reset", "beat"];
 const PAUSES = { first: 500, longest: 15_000 };
-/** Browsers allow six connections to a server, so a tab that nobody sees gives its own back. */
+/** The server sends a beat every 15 s; a connection can end without an error, and a server can hang. */
+const SILENT_MS = 40_000;
+const LOOK_MS = 5_000;
+/** Browsers allow six connections to a server, so a tab that is not seen gives its own back. */
 const REST_AFTER_MS = 60_000;
 
 export const connection = signal<Connection>({
@@ -91,11 +95,15 @@ let rest: ReturnType<typeof setTimeout> | undefined;
 let lastId = "";
 let tries = 0;
 let hasBeenLive = false;
+let heardAt = 0;
 
 export function connect(): void {
   document.addEventListener("visibilitychange", onVisible);
   addEventListener("online", () => tryNow());
   addEventListener("offline", () => lose());
+  setInterval(() => {
+    if (source !== null && Date.now() - heardAt > SILENT_MS) lose(heardAt);
+  }, LOOK_MS);
   open();
 }
 
@@ -112,6 +120,7 @@ function open(): void {
   const from = lastId === "" ? "" : `?from=${encodeURIComponent(lastId)}`;
   const stream = new EventSource(`/events${from}`);
   source = stream;
+  heardAt = Date.now();
   for (const kind of KINDS) {
     stream.addEventListener(kind, (message: MessageEvent<string>) => {
       if (stream === source) receive(kind, message);
@@ -124,6 +133,7 @@ function open(): void {
 }
 
 function receive(kind: EventKind, { data: text, lastEventId }: MessageEvent<string>): void {
+  heardAt = Date.now();
   const data = parse(text);
   if (lastEventId !== "") lastId = lastEventId;
   if (kind === "hello") live(data as { counts?: Counts; at?: string });
@@ -151,14 +161,14 @@ function live({ at }: { at?: string }): void {
   hasBeenLive = true;
 }
 
-function lose(): void {
+function lose(from = Date.now()): void {
   source?.close();
   source = null;
   clearTimeout(timer);
   tries++;
   const pause = withJitter(growingPause(tries, PAUSES), Math.random());
   const { state, at, skew } = connection.value;
-  const since = state === "lost" ? at : Date.now();
+  const since = state === "lost" ? at : from;
   connection.value = { state: "lost", at: since, retryAt: Date.now() + pause, skew };
   timer = setTimeout(open, pause);
 }

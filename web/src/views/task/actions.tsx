@@ -1,8 +1,10 @@
 import { useState } from "preact/hooks";
+import type { MergeOutput } from "../../../../src/merge/operations.ts";
 import { refreshResources } from "../../live/resource.ts";
 import { act, commandOf, once } from "../../shell/act.ts";
 import { ask } from "../../shell/ask.tsx";
 import { useKeys } from "../../shell/keys.tsx";
+import type { Toast } from "../../shell/toasts.tsx";
 import type { Shown } from "./use-task.ts";
 
 interface Action {
@@ -101,8 +103,21 @@ function approving(id: string, unproven: string | undefined, andMerge: boolean):
 function merging(id: string): Action {
   return {
     ...{ label: "Merge", key: "m", command: `viv merge ${id}` },
-    run: () => act("merge", { ids: [id] }, { said: `${id} went through the merge queue.` }),
+    run: () =>
+      act<MergeOutput>("merge", { ids: [id] }, { said: (answer) => landingOf(id, answer) }),
   };
+}
+
+/** What became of it, in the merge queue's own words. */
+function landingOf(id: string, { landings }: MergeOutput): Toast {
+  const row = landings.find((one) => one.id === id);
+  const { landing, target = "its target", commit, reason } = row ?? {};
+  if (landing === "landed") {
+    return { text: `${id} landed in ${target}${commit ? ` as ${commit.slice(0, 10)}` : ""}.` };
+  }
+  if (landing === "queued") return { text: `${id} is in the queue for ${target}.` };
+  const word = (landing ?? "not landed").replace("_", " ").replace("reworked", "sent back");
+  return { text: `${id}: ${word}${reason ? `, ${reason}` : ""}`, isBad: landing !== "no_changes" };
 }
 
 function rejecting(id: string): Action {
