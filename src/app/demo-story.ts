@@ -51,6 +51,7 @@ export async function tellStory(
     `  ${color.cyan("unset VIV_RUN; viv init ./audit && viv enqueue --type hello --id t.1")}`,
   );
   lines.push(`  ${color.cyan("viv why t.1; viv --help")}`);
+  lines.push(color.dim("  # this run goes with"), `  ${color.cyan(`rm -r ${path}`)}`);
   process.stdout.write(`${lines.join("\n")}\n`);
   return well ? 0 : 1;
 }

@@ -146,14 +146,20 @@ function indented(value: unknown): string {
 }
 
 function historyLine(record: HistoryRecord, { color }: Term): string {
+  const noted = (before: string) => (record.note ? `${before}${hanging(plain(record.note))}` : "");
   if (!isAttempt(record)) {
-    return `  ${color.dim(record.at)}  sent round again by ${plain(record.by)}${record.note ? `: ${plain(record.note)}` : ""}`;
+    return `  ${color.dim(record.at)}  sent round again by ${plain(record.by)}${noted(": ")}`;
   }
   const paint = record.outcome === "done" ? color.green : color.yellow;
-  const note = record.note ? `  ${plain(record.note)}` : "";
+  const note = noted("  ");
   const rest = record.retry_at ? color.dim(`  next at ${record.retry_at}`) : "";
   const proof = record.receipt ? color.dim(`  receipt: ${plain(record.receipt)}`) : "";
   return `  ${color.dim(record.at)}  ${record.attempt}. ${plain(record.worker)}  ${paint(record.outcome)} → ${record.to}${note}${rest}${proof}`;
+}
+
+/** Further lines below the first, and not at the edge, where they would look like another record. */
+function hanging(text: string): string {
+  return text.trimEnd().replaceAll("\n", "\n      ");
 }
 
 function proofLines(proof: Proof, { color }: Term): string[] {
@@ -192,7 +198,7 @@ function landingTable(fact: LandingFact, term: Term): string {
 function ledgerLine(line: Record<string, unknown>, { color }: Term): string {
   const { at, event, task: _, token: __, type: ___, ...rest } = line;
   const details = Object.entries(rest).map(([key, value]) => `${plain(key)}=${text(value)}`);
-  return `  ${color.dim(String(at))}  ${plain(String(event)).padEnd(10)} ${color.dim(plain(details.join(" ")))}`;
+  return `  ${color.dim(String(at))}  ${plain(String(event)).padEnd(10)} ${color.dim(hanging(plain(details.join(" "))))}`;
 }
 
 type TreeOutput = z.output<typeof tree.output>;

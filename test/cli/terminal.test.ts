@@ -229,6 +229,17 @@ describe("what others wrote cannot command the terminal", () => {
     expect(controlCodes(await seen("why", "t.1"))).toEqual([]);
   });
 
+  it("in notes of several lines, which are no other records", async () => {
+    foreign("t.1", { max_attempts: 3 });
+    await say("claim", "--worker", "w1");
+    await say("fail", "t.1", "--worker", "w1", "--note", "one\n2026-01-01 two\n");
+    await say("cancel", "t.1", "--note", "three\nfour");
+    const text = await seen("show", "t.1");
+    expect(text.match(/one\n {6}2026-01-01 two/g)).toHaveLength(2);
+    expect(text).toContain("three\n      four");
+    expect(text).not.toMatch(/^(2026|four)/m);
+  });
+
   it("in the checkpoint", async () => {
     await say("status", "--summary", EVIL, "--next-step", EVIL, "--risk", EVIL);
     expect(controlCodes(await seen("status"))).toEqual([]);
