@@ -4,6 +4,7 @@ import type { FleetEvent, FleetPort } from "../fleet/fleet-ports.ts";
 import { fleetPort } from "../fleet/fleet-ports.ts";
 import { readAgentsAndPit } from "../fleet/operations.ts";
 import { upPort } from "../fleet/up-ports.ts";
+import { lingering } from "../fleet/up-service.ts";
 import { isRunning } from "../fleet/ups.ts";
 import type { Context, Nothing, Stamped } from "../operation/operation.ts";
 
@@ -60,10 +61,16 @@ export async function* detachAgents(
     return last.agents.some(isStarting) ? "starting" : "ready";
   });
   const at = new Date(context.now()).toISOString();
-  const parked = parkedIn(
-    (files.service()?.agents ?? []).flatMap((name) => files.agent(name) ?? []),
-  );
-  yield { kind: "detached", at, pid, address: null, log: files.logPath, parked };
+  const { agents = [], left = [] } = files.service() ?? {};
+  const parked = parkedIn(agents.flatMap((name) => files.agent(name) ?? []));
+  const there = lingering(left, host.machine).map(({ agent, process }) => ({
+    part: agent,
+    process,
+  }));
+  yield {
+    ...{ kind: "detached", at, pid, address: null, log: files.logPath },
+    ...{ parked, left: stillThere(there) },
+  };
   return {};
 }
 
@@ -72,6 +79,11 @@ export function parkedIn(parts: readonly { name: string; state: string; note: st
   return parts
     .filter(({ state }) => state === "parked")
     .map(({ name, note }) => ({ part: name, note }));
+}
+
+/** As in the answer of `--detach`. */
+export function stillThere(left: readonly { part: { name: string }; process: { pid: number } }[]) {
+  return left.map(({ part, process }) => ({ part: part.name, pid: process.pid }));
 }
 
 /** With its own error, which it wrote as the last line. */

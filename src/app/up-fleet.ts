@@ -3,6 +3,7 @@ import { asLine } from "../fleet/fleet-cli.ts";
 import { entryOf } from "../fleet/fleet-ledger.ts";
 import { type FleetEvent, fleetPort } from "../fleet/fleet-ports.ts";
 import { fleetService } from "../fleet/fleet-service.ts";
+import { leftoversOf } from "../fleet/leftovers.ts";
 import { isRunning } from "../fleet/ups.ts";
 import { keepSealed } from "../ledger/keep-sealed.ts";
 import { recordTo } from "../ledger/room-ledger.ts";
@@ -15,7 +16,7 @@ import {
 } from "../operation/operation.ts";
 import { runSection } from "../queue/config-run.ts";
 import type { Store } from "../queue/store.ts";
-import { parkedIn, startDetached } from "./detach.ts";
+import { parkedIn, startDetached, stillThere } from "./detach.ts";
 import { fleetHost } from "./fleet-host.ts";
 import { noteRun } from "./note-run.ts";
 import { openRun } from "./open-run.ts";
@@ -94,7 +95,10 @@ export async function* detachFleet(
     return state.state === "starting" ? "starting" : "ready";
   });
   const at = new Date(context.now()).toISOString();
-  const parked = parkedIn(files.read()?.parts ?? []);
-  yield { kind: "detached", at, pid, address: port.addressIn(run), log: files.logPath, parked };
+  const { parts = [], left = [] } = files.read() ?? {};
+  yield {
+    ...{ kind: "detached", at, pid, address: port.addressIn(run), log: files.logPath },
+    ...{ parked: parkedIn(parts), left: stillThere(leftoversOf(left, port.machine)) },
+  };
   return {};
 }

@@ -445,5 +445,18 @@ describe("a second start", () => {
       { kind: "leftover", part: "server", pid: server, survivors: [] },
       { kind: "lingers", part: "worker-1", pid: worker },
     ]);
+    // The one after that knows of it too, until it is gone.
+    const named = () => fleet.last?.left?.map((one) => [one.name, one.process?.pid]);
+    expect(named()).toEqual([["worker-1", worker]]);
+    for (const { process } of fleet.last?.parts ?? []) {
+      if (process !== null) fleet.fake.world.endProcess(process.pid);
+    }
+    fleet.events.length = 0;
+    await fleet.start();
+    expect(fleet.events[0]).toEqual({ kind: "lingers", part: "worker-1", pid: worker });
+    fleet.fake.world.endProcess(worker ?? 0);
+    fleet.child("worker-1").says(READY);
+    await fleet.fake.pass(100);
+    expect(named()).toEqual([]);
   });
 });

@@ -160,10 +160,6 @@ describe("viv up on a run", () => {
     const left = here.ps();
     expect(left).toMatchObject({ running: false, state: "not running" });
     expect(left.parts.map(({ name, state }) => [name, state])).toEqual([[busy, "left over"]]);
-    expect(here.say("down")).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining("no viv up runs"),
-    });
 
     const next = here.up();
     await next.says(/"lingers".*\n(.*\n)*.*"ready"/);
@@ -177,6 +173,47 @@ describe("viv up on a run", () => {
     expect(here.begun()).toHaveLength(1);
     next.child.kill("SIGTERM");
     expect((await next.end()).status).toBe(0);
+  });
+
+  it("killed: what it left is named until it is gone, and down ends it, also after the next one", async () => {
+    const here = farm();
+    const up = here.up();
+    await up.says('"ready"');
+    here.say("enqueue", "--type", "x", "--id", "t.1");
+    await until("it has begun", () => here.begun().length === 1);
+    const pid = pidOf(here.part("worker-1"));
+    up.child.kill("SIGKILL");
+    await up.end();
+    const isNamed = () => {
+      const left = here.ps().parts.filter(({ state }) => state === "left over");
+      expect(left).toMatchObject([{ name: "worker-1", pid, doing: "t.1 (x)" }]);
+      expect(here.say("doctor")).toMatchObject({
+        ...{ status: 1, stdout: expect.stringContaining(`worker-1 (pid ${pid}) still runs`) },
+      });
+    };
+    isNamed();
+    expect(here.say("up", "--detach", "--no-server").stdout).toContain(
+      `worker-1 of an earlier viv up still runs, pid ${pid}`,
+    );
+    isNamed();
+    const second = here.ps().pid ?? 0;
+
+    const down = new Running(["down"], {
+      ...{ cwd: here.folder, env: { VIV_STATE: join(here.folder, "state") } },
+    });
+    await down.says(`worker-1 (pid ${pid}), left by an earlier viv up, ends after`);
+    expect([isAlive(second), isAlive(pid)]).toEqual([false, true]);
+    expect(here.ps().running).toBe(false);
+    isNamed();
+    expect(here.say("down", "--now")).toMatchObject({
+      ...{ status: 0, stdout: expect.stringContaining(`pid ${pid} is gone`) },
+    });
+    expect(isAlive(pid)).toBe(false);
+    expect((await down.end()).status).toBe(0);
+    expect(here.counts()).toMatchObject({ pending: 1, claimed: 0 });
+    expect(here.ps().parts).toEqual([]);
+    expect(here.say("doctor").status).toBe(0);
+    expect(here.say("down").stdout).toContain("no viv up runs");
   });
 
   it("restarts crew and warden alone when they are killed, and ends them with itself", async () => {
