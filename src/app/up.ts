@@ -10,9 +10,9 @@ import { crewStream } from "../crew/operations.ts";
 import { upView } from "../fleet/cli.ts";
 import { asLine, fleetView, type PartViews } from "../fleet/fleet-cli.ts";
 import type { FleetEvent } from "../fleet/fleet-ports.ts";
-import { upInput, upStream } from "../fleet/operations.ts";
+import { readAgents, upInput, upStream } from "../fleet/operations.ts";
 import type { PartKind } from "../fleet/parts.ts";
-import type { UpEvent } from "../fleet/up-ports.ts";
+import { type UpEvent, upPort } from "../fleet/up-ports.ts";
 import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
 import { flag } from "../operation/fields.ts";
 import type { Io } from "../operation/io.ts";
@@ -119,8 +119,10 @@ async function modeFor(context: Context, given: Given): Promise<Mode> {
   const hasAgents = existsSync(join(context.here.cwd, "agents.toml"));
   // By viv.toml, or for this call; `.viv-run` alone is about other commands.
   const named = [place?.config?.file, "--run", "VIV_RUN"];
-  const isNamed = place !== null && named.includes(place.from) && isRun(place.path);
-  if (hasAgents && (given.drain || !isNamed)) return { of: "agents" };
+  const isNamed = place !== null && named.includes(place.from);
+  if (hasAgents && (given.drain || !isNamed || (await isPitToMake(context, place.path)))) {
+    return { of: "agents" };
+  }
   if (place !== null) {
     if (!given.drain) return { of: "fleet", place };
     const message = "--drain is for the agents of a pit; for a run there is: viv work --drain";
@@ -130,6 +132,13 @@ async function modeFor(context: Context, given: Given): Promise<Mode> {
   if (crew === null) throw new VivError("INVALID", nothingToRun(context.here.config?.file));
   if (!given.drain) return { of: "crew", crew };
   throw new VivError("USAGE", "--drain is for the agents of a pit; a crew never drains.");
+}
+
+/** A run made there would be in the way of the agents' pit, which they ask for. */
+async function isPitToMake({ here, use }: Context, path: string): Promise<boolean> {
+  return (
+    !isRun(path) && (await readAgents("agents.toml", here, await use(upPort))).pit.path === path
+  );
 }
 
 function nothingToRun(file: string | undefined): string {

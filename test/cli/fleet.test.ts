@@ -433,6 +433,21 @@ describe("in the background", () => {
     expect(here.say("down").status).toBe(0);
   });
 
+  it("makes the run that viv.toml names, with an agents.toml beside it; no run where its pit is to be", async () => {
+    const here = farm();
+    here.say("pit", "init", "pit");
+    const agents = (pit: string) => `[service]\npit = "${pit}"\n[agents.cleanup]\nevery = "1m"\n`;
+    here.write("agents.toml", agents("run"));
+    expect(here.say("up", "--detach")).toMatchObject({
+      ...{ status: 3, stderr: expect.stringContaining("viv pit init run") },
+    });
+    expect(existsSync(join(here.folder, "run"))).toBe(false);
+    here.write("agents.toml", agents("pit"));
+    expect(here.say("up", "--detach", "--no-server")).toMatchObject({ status: 0 });
+    expect(here.ps().parts.map(({ name }) => name)).toEqual(["reaper", "worker-1", "agents"]);
+    expect(here.say("down").status).toBe(0);
+  });
+
   it("does not start where it cannot leave a record, and says so", () => {
     const here = farm();
     here.say("init");
