@@ -48,13 +48,14 @@ export async function startDetached(
 export async function* detachAgents(
   context: Context,
   path: string,
+  more: readonly string[],
 ): AsyncGenerator<Stamped<FleetEvent>, Nothing> {
   const port = await context.use(fleetPort);
   const host = await context.use(upPort);
   const { file, pit } = await readAgentsAndPit(path, context.here, host);
   const files = host.filesIn(pit.path);
   const isStarting = (name: string) => files.agent(name)?.state === "starting";
-  const args = ["up", `--config=${file}`, "--json"];
+  const args = ["up", `--config=${file}`, "--json", ...more];
   const pid = await startDetached(context, port, files.startLogPath, args, (pid) => {
     const last = files.service();
     if (last === null || last.pid !== pid || !isRunning(last, host.machine)) return "unknown";

@@ -82,13 +82,14 @@ export async function* detachFleet(
   context: Context,
   place: RunPlace,
   { no_server = false }: UpGiven,
+  more: readonly string[],
 ): AsyncGenerator<Stamped<FleetEvent>, Nothing> {
   const port = await context.use(fleetPort);
   const store = await openMeant(context, place);
   const run = store.folder;
   await store.close();
   const files = port.filesIn(run);
-  const flags = [`--run=${run}`, "--json", ...(no_server ? ["--no-server"] : [])];
+  const flags = [`--run=${run}`, "--json", ...(no_server ? ["--no-server"] : []), ...more];
   const pid = await startDetached(context, port, files.startLogPath, ["up", ...flags], (pid) => {
     const state = files.read();
     if (state === null || state.pid !== pid || !isRunning(state, port.machine)) return "unknown";

@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { parseOptionalDuration } from "../base/duration.ts";
 import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import type { CrewChoice } from "../crew/assemble.ts";
 import { chooseFromSurroundings } from "../crew/choose.ts";
@@ -14,7 +15,7 @@ import { readAgents, upInput, upStream } from "../fleet/operations.ts";
 import type { PartKind } from "../fleet/parts.ts";
 import { type UpEvent, upPort } from "../fleet/up-ports.ts";
 import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
-import { flag } from "../operation/fields.ts";
+import { duration, flag } from "../operation/fields.ts";
 import type { Io } from "../operation/io.ts";
 import {
   type Context,
@@ -62,6 +63,7 @@ type Output = z.output<typeof output>;
 const input = z.extend(upInput, {
   detach: flag("run in the background; returns when it is ready"),
   no_server: flag("without the server of the page and the API"),
+  grace: duration("time for begun work after a stop (default: no limit); then it is given back"),
 });
 
 const up = defineStream({
@@ -71,12 +73,13 @@ const up = defineStream({
   event: z.looseObject({ of: z.string() }) as unknown as z.ZodMiniType<Emitted>,
   output,
   drains: true,
-  async *stream(context, given) {
+  async *stream(around, given) {
+    const context = withGrace(around, parseOptionalDuration(given.grace, "--grace"));
     const mode = await modeFor(context, given);
     if (mode.of === "fleet") {
       const { detachFleet, superviseFleet } = await import("./up-fleet.ts");
       const events = given.detach
-        ? detachFleet(context, mode.place, given)
+        ? detachFleet(context, mode.place, given, graceFlag(given))
         : superviseFleet(context, mode.place, given);
       for await (const event of events) yield { of: "up" as const, event };
       return {};
@@ -84,7 +87,7 @@ const up = defineStream({
     refuseFleetFlags(given, mode);
     if (given.detach) {
       const { detachAgents } = await import("./detach.ts");
-      const events = detachAgents(context, given.config ?? "agents.toml");
+      const events = detachAgents(context, given.config ?? "agents.toml", graceFlag(given));
       for await (const event of events) yield { of: "up" as const, event };
       return {};
     }
@@ -108,6 +111,19 @@ const up = defineStream({
     );
   },
 });
+
+/** At the end of the grace it does by itself what the second signal does. */
+function withGrace(context: Context, graceMs: number | undefined): Context {
+  if (graceMs === undefined) return context;
+  const over = new AbortController();
+  const begin = () => void setTimeout(() => over.abort(), Math.min(graceMs, 2 ** 31 - 1)).unref();
+  if (context.signal.aborted) begin();
+  else context.signal.addEventListener("abort", begin, { once: true });
+  return { ...context, urgent: AbortSignal.any([context.urgent, over.signal]) };
+}
+
+/** For the one that is started in the background. */
+const graceFlag = ({ grace }: Given) => (grace === undefined ? [] : [`--grace=${grace}`]);
 
 type Given = z.output<typeof input>;
 type Mode = { of: "agents" } | { of: "crew"; crew: CrewChoice } | { of: "fleet"; place: RunPlace };
@@ -202,6 +218,7 @@ const upCommand: Command = {
     ["viv up", "what viv.toml declares; Ctrl-C lets it finish, a second one stops at once"],
     ["viv up --detach", "in the background; then: viv ps, viv down"],
     ["viv up --json --no-server", "events, one object per line; without the page"],
+    ["viv up --grace 10m", "after a stop begun work has ten minutes"],
     [
       "viv up -c ./pit/agents.toml",
       "only the agents of that file; with --detach in the background",

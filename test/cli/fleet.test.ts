@@ -392,6 +392,17 @@ describe("in the background", () => {
     expect(here.say("ps").stdout).toContain("/other;");
   });
 
+  it("gives begun work back by itself at the end of --grace", async () => {
+    const here = farm();
+    const up = here.up("--grace", "10ms");
+    await up.says('"ready"');
+    here.say("enqueue", "--type", "x", "--id", "t.1");
+    await until("it has begun", () => here.begun().length === 1);
+    up.child.kill("SIGTERM");
+    expect((await up.end()).status).toBe(0);
+    expect(here.counts()).toMatchObject({ pending: 1, claimed: 0 });
+  });
+
   it("a second down waits as the first does; after it, down --now still ends in order", async () => {
     const here = farm();
     const downs = () =>
