@@ -63,23 +63,25 @@ export async function* detachAgents(
   });
   const at = new Date(context.now()).toISOString();
   const { agents = [], left = [] } = files.service() ?? {};
-  const parked = parkedIn(agents.flatMap((name) => files.agent(name) ?? []));
+  const down = downIn(agents.flatMap((name) => files.agent(name) ?? []));
   const there = lingering(left, host.machine).map(({ agent, process }) => ({
     part: agent,
     process,
   }));
   yield {
     ...{ kind: "detached", at, pid, address: null, log: files.logPath },
-    ...{ parked, left: stillThere(there) },
+    ...{ ...down, left: stillThere(there) },
   };
   return {};
 }
 
 /** It runs, but not all of it: the person who goes away now must hear of that. */
-export function parkedIn(parts: readonly { name: string; state: string; note: string }[]) {
-  return parts
-    .filter(({ state }) => state === "parked")
-    .map(({ name, note }) => ({ part: name, note }));
+export function downIn(parts: readonly { name: string; state: string; note: string }[]) {
+  const those = (wanted: string) =>
+    parts.flatMap(({ name, state, note }) =>
+      state === wanted && note !== "" ? [{ part: name, note }] : [],
+    );
+  return { parked: those("parked"), resting: those("resting") };
 }
 
 /** As in the answer of `--detach`. */

@@ -16,7 +16,7 @@ import {
 } from "../operation/operation.ts";
 import { runSection } from "../queue/config-run.ts";
 import type { Store } from "../queue/store.ts";
-import { parkedIn, startDetached, stillThere } from "./detach.ts";
+import { downIn, startDetached, stillThere } from "./detach.ts";
 import { fleetHost } from "./fleet-host.ts";
 import { noteRun } from "./note-run.ts";
 import { openRun } from "./open-run.ts";
@@ -99,7 +99,7 @@ export async function* detachFleet(
   const { parts = [], left = [] } = files.read() ?? {};
   yield {
     ...{ kind: "detached", at, pid, address: port.addressIn(run), log: files.logPath },
-    ...{ parked: parkedIn(parts), left: stillThere(leftoversOf(left, port.machine)) },
+    ...{ ...downIn(parts), left: stillThere(leftoversOf(left, port.machine)) },
   };
   return {};
 }

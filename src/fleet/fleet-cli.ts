@@ -182,6 +182,9 @@ function sentence(event: FleetEvent, { color }: Term): string | null {
       return [
         `${color.green("runs in the background")}, pid ${event.pid}${at}`,
         ...event.parked.map(({ part, note }) => color.yellow(plain(`${part} is parked: ${note}`))),
+        ...event.resting.map(({ part, note }) =>
+          color.yellow(plain(`${part} does not run yet, and is tried again: ${note}`)),
+        ),
         ...event.left.map(({ part, pid }) => color.yellow(plain(`${part} ${lingers(pid)}`))),
         color.dim(hint),
       ].join("\n");

@@ -66,6 +66,8 @@ export type FleetEvent =
       log: string;
       /** Those that could not start. */
       parked: { part: string; note: string }[];
+      /** Those that have ended at once, and are tried again. */
+      resting: { part: string; note: string }[];
       /** Of an earlier viv up, and still there. */
       left: { part: string; pid: number }[];
     };

@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -8,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
@@ -506,6 +508,21 @@ describe("in the background", () => {
     const { status, stdout } = here.say("up", "--detach", "--no-server");
     expect({ status, stdout }).toMatchObject({
       ...{ status: 0, stdout: expect.stringMatching(/ worker-1 is parked: .*gone\.sh/) },
+    });
+    expect(here.say("down").status).toBe(0);
+  });
+
+  it("names the part whose port is taken, also in the background", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const here = farm(toml(`[server]\nport = ${port}\n`, 0));
+    expect(here.say("up", "--detach")).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(
+        `server does not run yet, and is tried again: port ${port} is taken`,
+      ),
     });
     expect(here.say("down").status).toBe(0);
   });
