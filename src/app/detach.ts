@@ -4,6 +4,7 @@ import type { FleetEvent, FleetPort } from "../fleet/fleet-ports.ts";
 import { fleetPort } from "../fleet/fleet-ports.ts";
 import { readAgentsAndPit } from "../fleet/operations.ts";
 import { upPort } from "../fleet/up-ports.ts";
+import { lingering } from "../fleet/up-service.ts";
 import { isRunning } from "../fleet/ups.ts";
 import type { Context, Nothing, Stamped } from "../operation/operation.ts";
 
@@ -47,31 +48,45 @@ export async function startDetached(
 export async function* detachAgents(
   context: Context,
   path: string,
+  more: readonly string[],
 ): AsyncGenerator<Stamped<FleetEvent>, Nothing> {
   const port = await context.use(fleetPort);
   const host = await context.use(upPort);
   const { file, pit } = await readAgentsAndPit(path, context.here, host);
   const files = host.filesIn(pit.path);
   const isStarting = (name: string) => files.agent(name)?.state === "starting";
-  const args = ["up", `--config=${file}`, "--json"];
+  const args = ["up", `--config=${file}`, "--json", ...more];
   const pid = await startDetached(context, port, files.startLogPath, args, (pid) => {
     const last = files.service();
     if (last === null || last.pid !== pid || !isRunning(last, host.machine)) return "unknown";
     return last.agents.some(isStarting) ? "starting" : "ready";
   });
   const at = new Date(context.now()).toISOString();
-  const parked = parkedIn(
-    (files.service()?.agents ?? []).flatMap((name) => files.agent(name) ?? []),
-  );
-  yield { kind: "detached", at, pid, address: null, log: files.logPath, parked };
+  const { agents = [], left = [] } = files.service() ?? {};
+  const down = downIn(agents.flatMap((name) => files.agent(name) ?? []));
+  const there = lingering(left, host.machine).map(({ agent, process }) => ({
+    part: agent,
+    process,
+  }));
+  yield {
+    ...{ kind: "detached", at, pid, address: null, log: files.logPath },
+    ...{ ...down, left: stillThere(there) },
+  };
   return {};
 }
 
 /** It runs, but not all of it: the person who goes away now must hear of that. */
-export function parkedIn(parts: readonly { name: string; state: string; note: string }[]) {
-  return parts
-    .filter(({ state }) => state === "parked")
-    .map(({ name, note }) => ({ part: name, note }));
+export function downIn(parts: readonly { name: string; state: string; note: string }[]) {
+  const those = (wanted: string) =>
+    parts.flatMap(({ name, state, note }) =>
+      state === wanted && note !== "" ? [{ part: name, note }] : [],
+    );
+  return { parked: those("parked"), resting: those("resting") };
+}
+
+/** As in the answer of `--detach`. */
+export function stillThere(left: readonly { part: { name: string }; process: { pid: number } }[]) {
+  return left.map(({ part, process }) => ({ part: part.name, pid: process.pid }));
 }
 
 /** With its own error, which it wrote as the last line. */

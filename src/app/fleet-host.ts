@@ -10,6 +10,7 @@ import { clockChild } from "../fleet/clock-child.ts";
 import { fleetSection } from "../fleet/config.ts";
 import { fleetFilesIn } from "../fleet/fleet-files.ts";
 import type { DetachedStart, FleetHost, FleetPort } from "../fleet/fleet-ports.ts";
+import { checkLeftovers } from "../fleet/leftovers.ts";
 import type { FleetFacts } from "../fleet/parts.ts";
 import { scheduleSection } from "../fleet/schedule/config.ts";
 import { type SchedulePort, scheduleFolder } from "../fleet/schedule/operations.ts";
@@ -25,7 +26,7 @@ import { explained } from "../platform/files/state-files.ts";
 import { localChildren, timers } from "../platform/processes/children.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { runLineOf, runSection } from "../queue/config-run.ts";
-import type { Store } from "../queue/store.ts";
+import type { RunCheck, Store } from "../queue/store.ts";
 import { readServer } from "../server/server-file.ts";
 import { routesSection } from "../work/config-route.ts";
 import { configWatchPort, WORK_SITE } from "../work/host.ts";
@@ -193,6 +194,16 @@ function fleetStartedWith(
     return isMeant(last.config) ? [{ path, depth: dirname(last.config).length }] : [];
   });
   return found.sort((a, b) => b.depth - a.depth)[0]?.path ?? null;
+}
+
+/** What `viv doctor` finds of `viv up`. */
+export function fleetCheck(folder: string): RunCheck {
+  const machine = localMachine();
+  const read = () => {
+    const last = fleetFilesIn(folder).read();
+    return { last, isUp: last !== null && isRunning(last, machine) };
+  };
+  return checkLeftovers(read, machine);
 }
 
 const MAX_BYTES = 64 * 1024;

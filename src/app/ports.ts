@@ -122,7 +122,14 @@ export function portsHere(settings: PortSettings): Provide {
     // A server has one that follows the run.
     "run index": async (store) =>
       (await import("../overview/page/run-index.ts")).RunIndex.read(store),
-    "run checks": async () => (await import("../merge/check-records.ts")).checkRecords,
+    "run checks": async () => {
+      const { checkRecords } = await import("../merge/check-records.ts");
+      const { fleetCheck } = await import("./fleet-host.ts");
+      return (store) => async (examination) => {
+        await checkRecords(store)(examination);
+        await fleetCheck(store.folder)(examination);
+      };
+    },
     runs: async () => (await import("./runs-host.ts")).runsHere(env, cwd, machine),
     server: async () => (await import("./server-parts.ts")).serverHost({ ...settings, provide }),
     top: async () => (await import("./top-host.ts")).topHost(settings.ownsTerminal),

@@ -3,6 +3,7 @@ import { asLine } from "../fleet/fleet-cli.ts";
 import { entryOf } from "../fleet/fleet-ledger.ts";
 import { type FleetEvent, fleetPort } from "../fleet/fleet-ports.ts";
 import { fleetService } from "../fleet/fleet-service.ts";
+import { leftoversOf } from "../fleet/leftovers.ts";
 import { isRunning } from "../fleet/ups.ts";
 import { keepSealed } from "../ledger/keep-sealed.ts";
 import { recordTo } from "../ledger/room-ledger.ts";
@@ -15,7 +16,7 @@ import {
 } from "../operation/operation.ts";
 import { runSection } from "../queue/config-run.ts";
 import type { Store } from "../queue/store.ts";
-import { parkedIn, startDetached } from "./detach.ts";
+import { downIn, startDetached, stillThere } from "./detach.ts";
 import { fleetHost } from "./fleet-host.ts";
 import { noteRun } from "./note-run.ts";
 import { openRun } from "./open-run.ts";
@@ -81,20 +82,24 @@ export async function* detachFleet(
   context: Context,
   place: RunPlace,
   { no_server = false }: UpGiven,
+  more: readonly string[],
 ): AsyncGenerator<Stamped<FleetEvent>, Nothing> {
   const port = await context.use(fleetPort);
   const store = await openMeant(context, place);
   const run = store.folder;
   await store.close();
   const files = port.filesIn(run);
-  const flags = [`--run=${run}`, "--json", ...(no_server ? ["--no-server"] : [])];
+  const flags = [`--run=${run}`, "--json", ...(no_server ? ["--no-server"] : []), ...more];
   const pid = await startDetached(context, port, files.startLogPath, ["up", ...flags], (pid) => {
     const state = files.read();
     if (state === null || state.pid !== pid || !isRunning(state, port.machine)) return "unknown";
     return state.state === "starting" ? "starting" : "ready";
   });
   const at = new Date(context.now()).toISOString();
-  const parked = parkedIn(files.read()?.parts ?? []);
-  yield { kind: "detached", at, pid, address: port.addressIn(run), log: files.logPath, parked };
+  const { parts = [], left = [] } = files.read() ?? {};
+  yield {
+    ...{ kind: "detached", at, pid, address: port.addressIn(run), log: files.logPath },
+    ...{ ...downIn(parts), left: stillThere(leftoversOf(left, port.machine)) },
+  };
   return {};
 }

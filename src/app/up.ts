@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import * as z from "zod/mini";
+import { parseOptionalDuration } from "../base/duration.ts";
 import { isVivError, messageOf, VivError } from "../base/errors.ts";
 import type { CrewChoice } from "../crew/assemble.ts";
 import { chooseFromSurroundings } from "../crew/choose.ts";
@@ -10,11 +11,11 @@ import { crewStream } from "../crew/operations.ts";
 import { upView } from "../fleet/cli.ts";
 import { asLine, fleetView, type PartViews } from "../fleet/fleet-cli.ts";
 import type { FleetEvent } from "../fleet/fleet-ports.ts";
-import { upInput, upStream } from "../fleet/operations.ts";
+import { readAgents, upInput, upStream } from "../fleet/operations.ts";
 import type { PartKind } from "../fleet/parts.ts";
-import type { UpEvent } from "../fleet/up-ports.ts";
+import { type UpEvent, upPort } from "../fleet/up-ports.ts";
 import { type Command, UNTIL_STDIN_CLOSES } from "../operation/command.ts";
-import { flag } from "../operation/fields.ts";
+import { duration, flag } from "../operation/fields.ts";
 import type { Io } from "../operation/io.ts";
 import {
   type Context,
@@ -62,6 +63,7 @@ type Output = z.output<typeof output>;
 const input = z.extend(upInput, {
   detach: flag("run in the background; returns when it is ready"),
   no_server: flag("without the server of the page and the API"),
+  grace: duration("time for begun work after a stop (default: no limit); then it is given back"),
 });
 
 const up = defineStream({
@@ -71,12 +73,13 @@ const up = defineStream({
   event: z.looseObject({ of: z.string() }) as unknown as z.ZodMiniType<Emitted>,
   output,
   drains: true,
-  async *stream(context, given) {
+  async *stream(around, given) {
+    const context = withGrace(around, parseOptionalDuration(given.grace, "--grace"));
     const mode = await modeFor(context, given);
     if (mode.of === "fleet") {
       const { detachFleet, superviseFleet } = await import("./up-fleet.ts");
       const events = given.detach
-        ? detachFleet(context, mode.place, given)
+        ? detachFleet(context, mode.place, given, graceFlag(given))
         : superviseFleet(context, mode.place, given);
       for await (const event of events) yield { of: "up" as const, event };
       return {};
@@ -84,7 +87,7 @@ const up = defineStream({
     refuseFleetFlags(given, mode);
     if (given.detach) {
       const { detachAgents } = await import("./detach.ts");
-      const events = detachAgents(context, given.config ?? "agents.toml");
+      const events = detachAgents(context, given.config ?? "agents.toml", graceFlag(given));
       for await (const event of events) yield { of: "up" as const, event };
       return {};
     }
@@ -109,6 +112,19 @@ const up = defineStream({
   },
 });
 
+/** At the end of the grace it does by itself what the second signal does. */
+function withGrace(context: Context, graceMs: number | undefined): Context {
+  if (graceMs === undefined) return context;
+  const over = new AbortController();
+  const begin = () => void setTimeout(() => over.abort(), Math.min(graceMs, 2 ** 31 - 1)).unref();
+  if (context.signal.aborted) begin();
+  else context.signal.addEventListener("abort", begin, { once: true });
+  return { ...context, urgent: AbortSignal.any([context.urgent, over.signal]) };
+}
+
+/** For the one that is started in the background. */
+const graceFlag = ({ grace }: Given) => (grace === undefined ? [] : [`--grace=${grace}`]);
+
 type Given = z.output<typeof input>;
 type Mode = { of: "agents" } | { of: "crew"; crew: CrewChoice } | { of: "fleet"; place: RunPlace };
 
@@ -119,8 +135,10 @@ async function modeFor(context: Context, given: Given): Promise<Mode> {
   const hasAgents = existsSync(join(context.here.cwd, "agents.toml"));
   // By viv.toml, or for this call; `.viv-run` alone is about other commands.
   const named = [place?.config?.file, "--run", "VIV_RUN"];
-  const isNamed = place !== null && named.includes(place.from) && isRun(place.path);
-  if (hasAgents && (given.drain || !isNamed)) return { of: "agents" };
+  const isNamed = place !== null && named.includes(place.from);
+  if (hasAgents && (given.drain || !isNamed || (await isPitToMake(context, place.path)))) {
+    return { of: "agents" };
+  }
   if (place !== null) {
     if (!given.drain) return { of: "fleet", place };
     const message = "--drain is for the agents of a pit; for a run there is: viv work --drain";
@@ -130,6 +148,13 @@ async function modeFor(context: Context, given: Given): Promise<Mode> {
   if (crew === null) throw new VivError("INVALID", nothingToRun(context.here.config?.file));
   if (!given.drain) return { of: "crew", crew };
   throw new VivError("USAGE", "--drain is for the agents of a pit; a crew never drains.");
+}
+
+/** A run made there would be in the way of the agents' pit, which they ask for. */
+async function isPitToMake({ here, use }: Context, path: string): Promise<boolean> {
+  return (
+    !isRun(path) && (await readAgents("agents.toml", here, await use(upPort))).pit.path === path
+  );
 }
 
 function nothingToRun(file: string | undefined): string {
@@ -193,6 +218,7 @@ const upCommand: Command = {
     ["viv up", "what viv.toml declares; Ctrl-C lets it finish, a second one stops at once"],
     ["viv up --detach", "in the background; then: viv ps, viv down"],
     ["viv up --json --no-server", "events, one object per line; without the page"],
+    ["viv up --grace 10m", "after a stop begun work has ten minutes"],
     [
       "viv up -c ./pit/agents.toml",
       "only the agents of that file; with --detach in the background",

@@ -43,8 +43,13 @@ void runCli({
   },
   onStdinClosed: (act) => {
     const { stdin } = process;
+    // As the first signal: the next one is the last word.
+    const close = () => {
+      stop.abort();
+      act();
+    };
     // Any of these: it has no writer left.
-    for (const end of ["end", "error", "close"]) stdin.once(end, act);
+    for (const end of ["end", "error", "close"]) stdin.once(end, close);
     stdin.resume();
     if ("unref" in stdin) stdin.unref();
   },

@@ -2,6 +2,7 @@ import { dirname, join } from "node:path";
 import { isVivError, type VivError } from "../base/errors.ts";
 import { type Context, type RunPlace, runPlacePort } from "../operation/operation.ts";
 import { type FleetPort, fleetPort } from "./fleet-ports.ts";
+import { partsLeftBy } from "./leftovers.ts";
 import { agentsFile, readAgents } from "./operations.ts";
 import { type UpHost, upPort } from "./up-ports.ts";
 import { agentsUp, fleetUp, type Up } from "./ups.ts";
@@ -112,7 +113,7 @@ function withoutParts(ups: Up[], fleet: FleetPort): Up[] {
 }
 
 function isPartOf({ holder }: Up, run: string, { filesIn }: FleetPort): boolean {
-  const parts = holder === null ? [] : (filesIn(run).read()?.parts ?? []);
+  const parts = holder === null ? [] : partsLeftBy(filesIn(run).read());
   return parts.some(
     ({ process }) => process?.pid === holder?.pid && process?.started === holder?.started,
   );

@@ -149,9 +149,7 @@ function sentence(event: FleetEvent, { color }: Term): string | null {
       return color.yellow(`ended what an earlier viv up left, pid ${event.pid}${left}`);
     }
     case "lingers":
-      return color.yellow(
-        `of an earlier viv up still runs, pid ${event.pid}; it ends after what it has begun`,
-      );
+      return color.yellow(lingers(event.pid));
     case "begun":
       return event.pid === null ? "started" : `started, pid ${event.pid}`;
     case "gone":
@@ -184,6 +182,10 @@ function sentence(event: FleetEvent, { color }: Term): string | null {
       return [
         `${color.green("runs in the background")}, pid ${event.pid}${at}`,
         ...event.parked.map(({ part, note }) => color.yellow(plain(`${part} is parked: ${note}`))),
+        ...event.resting.map(({ part, note }) =>
+          color.yellow(plain(`${part} does not run yet, and is tried again: ${note}`)),
+        ),
+        ...event.left.map(({ part, pid }) => color.yellow(plain(`${part} ${lingers(pid)}`))),
         color.dim(hint),
       ].join("\n");
     }
@@ -191,6 +193,9 @@ function sentence(event: FleetEvent, { color }: Term): string | null {
       return null;
   }
 }
+
+const lingers = (pid: number) =>
+  `of an earlier viv up still runs, pid ${pid}; it ends after what it has begun`;
 
 export const commands = {
   ps: {
@@ -226,6 +231,13 @@ export const commands = {
             return color.dim(
               `waits for ${plain(event.working.join("; "))}${event.now ? "" : "; at once: viv down --now"}`,
             );
+          case "left": {
+            const { part, pid, now } = event;
+            const how = now
+              ? "gives back what it has begun"
+              : "ends after what it has begun; at once: viv down --now";
+            return `${plain(part)} (pid ${pid}), left by an earlier viv up, ${how}`;
+          }
           case "gone":
             return `${color.green("stopped")} (pid ${event.pid} is gone)`;
         }
@@ -254,7 +266,7 @@ function headOf(output: ShownUp, term: Term, now: number): string {
   const { running, pid, host, since, address, note, run_dir } = output;
   const more = note === "" ? "" : `\n${color.yellow(plain(note))}`;
   if (!running) {
-    const left = output.parts.length > 0 ? "; these of it still run" : "";
+    const left = output.parts.length > 0 ? "; these are left over" : "";
     return `no viv up runs on ${plain(run_dir)}${left}; start it: ${color.cyan("viv up")}${more}`;
   }
   const time = since === null ? "" : `, for ${formatDuration(now - Date.parse(since))}`;

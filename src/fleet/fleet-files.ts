@@ -47,6 +47,8 @@ export interface FleetState extends ProcessIdentity {
   /** What is wrong with the last edit of it. */
   note: string;
   parts: PartState[];
+  /** Parts of earlier supervisors, which were killed, as long as their processes are there. */
+  left?: PartState[];
 }
 
 const MAX_BYTES = 4 * 1024 * 1024;

@@ -22,11 +22,24 @@ function supervised() {
     });
   is("working");
   const signals: string[] = [];
+  const left = world.process().self();
+  const leave = () =>
+    files.write({
+      ...{ ...up.self(), state: "stopped", since: "", run, config: null, note: "" },
+      parts: [],
+      left: [
+        {
+          ...{ name: "worker-1", kind: "worker", state: "working", process: left },
+          ...{ since: "", restarts: 0, doing: "t.1", note: "" },
+        },
+      ],
+    });
   let looks: (() => void)[] = [];
   const fleet: Partial<FleetPort> = {
     ...{ filesIn: fleetFilesIn, machine: world.process() },
     ...{ knownRuns: () => [], startedWith: () => null },
-    ask: (_, signal) => signals.push(signal),
+    ask: (pid, signal) =>
+      signals.push(pid === up.self().pid ? signal : `${signal} ${pid === left.pid ? "left" : pid}`),
     timers: {
       after: (_, act) => {
         looks.push(act);
@@ -45,7 +58,9 @@ function supervised() {
     use: async (port: unknown) => ports.get(port),
   } as unknown as Context;
   return {
-    ...{ is, signals, takeTurn: files.takeTurn },
+    ...{ is, leave, left, signals, takeTurn: files.takeTurn },
+    pass: (ms: number) => world.advance(ms),
+    endLeft: () => world.endProcess(left.pid),
     down: async (now: boolean) => {
       for await (const _ of down.stream(context, { now }));
     },
@@ -81,6 +96,23 @@ describe("viv down, several at the same moment", () => {
     end();
     await look(2);
     await both;
+  });
+
+  it("end what is left over once, and kill it at last", async () => {
+    const { leave, left, signals, down, look, pass, endLeft } = supervised();
+    leave();
+    const waits = down(false);
+    const both = [down(true), down(true)];
+    await look(3);
+    await look(3);
+    expect(signals).toEqual(["SIGTERM left"]);
+    pass(31_000);
+    await look(3);
+    await look(3);
+    expect(new Set(signals.slice(1))).toEqual(new Set([`SIGKILL ${-left.pid}`]));
+    endLeft();
+    await look(3);
+    await Promise.all([waits, ...both]);
   });
 
   it("the next one asks when the first has died before it could", async () => {

@@ -43,6 +43,8 @@ function isThere({ running, parts }: ShownUp): boolean {
 export type DownEvent =
   | { kind: "asked"; pid: number; now: boolean }
   | { kind: "waits"; working: string[]; now: boolean }
+  /** Left by an earlier viv up, which was killed. */
+  | { kind: "left"; part: string; pid: number; now: boolean }
   | { kind: "gone"; pid: number }
   | { kind: "none"; run: string };
 
@@ -77,14 +79,19 @@ async function stopAll(
   const running = ups.filter(({ holder }) => holder !== null);
   // One that cannot be stopped from here does not save the others.
   const refused: VivError[] = [];
-  for (const up of running) {
+  let hadLeft = false;
+  for (const up of ups) {
     const why = whyNot(up, fleet);
-    if (why === null) await stop(context, up, now, fleet, emit);
-    else refused.push(why);
+    if (why !== null) {
+      refused.push(why);
+      continue;
+    }
+    await stop(context, up, now, fleet, emit);
+    if (await endLeft(context, up, now, fleet, emit)) hadLeft = true;
   }
   const [first] = refused;
   if (first !== undefined) throw first;
-  if (running.length === 0) emit({ kind: "none", run: ups[0]?.run ?? "" });
+  if (running.length === 0 && !hadLeft) emit({ kind: "none", run: ups[0]?.run ?? "" });
   return { was_running: running.length > 0 };
 }
 
@@ -146,6 +153,48 @@ async function stop(
     turn?.release();
   }
   if (machine.vitality(holder) !== "alive") emit({ kind: "gone", pid });
+}
+
+/** From the signal to the kill, as the supervisor does it. */
+const KILL_AFTER_S = 30;
+
+/**
+ * What a killed `viv up` has left stops by itself after what it has begun, since its stdin has closed:
+ * it is waited for. One signal more means "at once", and a second would keep it from giving its work
+ * back: so one `viv down` has the turn until all are gone.
+ */
+async function endLeft(
+  { signal }: Context,
+  up: Up,
+  atOnce: boolean,
+  { machine, timers, ask }: FleetPort,
+  emit: (event: DownEvent) => void,
+): Promise<boolean> {
+  if (signal.aborted) return false;
+  const left = up.left();
+  for (const { part, process } of left) emit({ kind: "left", part, pid: process.pid, now: atOnce });
+  let there = left;
+  let turn: Pick<FileLock, "release"> | null = null;
+  let killAt = Number.POSITIVE_INFINITY;
+  try {
+    while (there.length > 0 && !signal.aborted) {
+      if (atOnce && turn === null) {
+        turn = await up.takeTurn().catch(() => ({ release: () => {} }));
+        if (turn !== null) killAt = machine.clock.uptime() + KILL_AFTER_S;
+        for (const { process } of turn === null ? [] : there) ask(process.pid, "SIGTERM");
+      }
+      await new Promise<void>((resolve) => void timers.after(LOOK_AGAIN_MS, resolve));
+      const isGone = ({ process }: (typeof left)[number]) => machine.vitality(process) !== "alive";
+      for (const { process } of there.filter(isGone)) emit({ kind: "gone", pid: process.pid });
+      there = there.filter((one) => !isGone(one));
+      // Each leads a group of its own.
+      const isLate = machine.clock.uptime() > killAt;
+      for (const { process } of isLate ? there : []) ask(-process.pid, "SIGKILL");
+    }
+  } finally {
+    turn?.release();
+  }
+  return left.length > 0;
 }
 
 function nextSignal(stopping: { atOnce: boolean } | null, atOnce: boolean) {

@@ -66,6 +66,10 @@ export type FleetEvent =
       log: string;
       /** Those that could not start. */
       parked: { part: string; note: string }[];
+      /** Those that have ended at once, and are tried again. */
+      resting: { part: string; note: string }[];
+      /** Of an earlier viv up, and still there. */
+      left: { part: string; pid: number }[];
     };
 
 /** What `viv ps`, `viv down` and `viv up --detach` need of the machine. */
@@ -81,8 +85,8 @@ export interface FleetPort {
   timers: Timers;
   /** Starts `viv up` in a session of its own. */
   detach(logPath: string, args: readonly string[]): DetachedStart;
-  /** SIGTERM, and SIGINT for the second time. */
-  ask(pid: number, signal: "SIGTERM" | "SIGINT"): void;
+  /** SIGTERM, and SIGINT for the second time; SIGKILL is for a group, by its negative pid. */
+  ask(pid: number, signal: "SIGTERM" | "SIGINT" | "SIGKILL"): void;
   /** The address in `.viv/server.json`, if its process is there. */
   addressIn(run: string): string | null;
 }

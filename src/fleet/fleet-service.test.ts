@@ -218,6 +218,23 @@ describe("a fleet", () => {
     expect(fleet.child("server").command.argv.at(-1)).toBe("--port=0");
   });
 
+  it("tries a port that is named and taken again, until it is free", async () => {
+    const fleet = new Fleet();
+    await fleet.start({ server: "", hasRoutes: false });
+    for (let i = 0; i < 8; i++) {
+      fleet.child("server").fail("UNSUPPORTED", "port 4831 is taken, perhaps by another", 5);
+      await fleet.fake.pass(100);
+      expect(fleet.part("server")).toMatchObject({
+        ...{ state: "resting", restarts: 0, note: expect.stringContaining("port 4831 is taken") },
+      });
+      await fleet.fake.pass(10_000);
+    }
+    expect(fleet.kinds().filter((kind) => kind === "waits")).toHaveLength(1);
+    fleet.child("server").says({ kind: "up", address: "http://127.0.0.1:4831" });
+    await fleet.fake.pass(100);
+    expect(fleet.part("server")).toMatchObject({ state: "working", note: "" });
+  });
+
   it("starts a merge queue of its own when the last worker is parked, and ends it with an edit that helps", async () => {
     const fleet = new Fleet();
     const workers = [{ name: "worker", count: 1, concurrency: 1 }];
@@ -445,5 +462,18 @@ describe("a second start", () => {
       { kind: "leftover", part: "server", pid: server, survivors: [] },
       { kind: "lingers", part: "worker-1", pid: worker },
     ]);
+    // The one after that knows of it too, until it is gone.
+    const named = () => fleet.last?.left?.map((one) => [one.name, one.process?.pid]);
+    expect(named()).toEqual([["worker-1", worker]]);
+    for (const { process } of fleet.last?.parts ?? []) {
+      if (process !== null) fleet.fake.world.endProcess(process.pid);
+    }
+    fleet.events.length = 0;
+    await fleet.start();
+    expect(fleet.events[0]).toEqual({ kind: "lingers", part: "worker-1", pid: worker });
+    fleet.fake.world.endProcess(worker ?? 0);
+    fleet.child("worker-1").says(READY);
+    await fleet.fake.pass(100);
+    expect(named()).toEqual([]);
   });
 });

@@ -1,9 +1,9 @@
 import { messageOf, VivError } from "../base/errors.ts";
 import type { Config } from "../base/section.ts";
 import type { ConfigRead } from "../work/host.ts";
-import type { FleetState } from "./fleet-files.ts";
+import type { FleetState, PartState } from "./fleet-files.ts";
 import type { FleetEvent, FleetHost } from "./fleet-ports.ts";
-import { clearLeftovers } from "./leftovers.ts";
+import { clearLeftovers, leftoversOf, partsLeftBy } from "./leftovers.ts";
 import { type FleetPart, fleetPart } from "./part.ts";
 import { isSame, type PartSpec, partsOf, stopsLast } from "./parts.ts";
 
@@ -31,6 +31,7 @@ export function fleetService(
   let state: FleetState["state"] = "starting";
   let since = now();
   let note = "";
+  let left: PartState[] = [];
   let isTaken = false;
   let isAsked = false;
   let isHasty = false;
@@ -47,6 +48,7 @@ export function fleetService(
       ...{ ...machine.self(), state, since, run: host.run, note, at_once: isHasty },
       config: current?.file ?? null,
       parts: wantedOrder().map((part) => part.state()),
+      left: leftoversOf(left, machine).map(({ part }) => part),
     });
   const writeNow = () => {
     cancelWrite?.();
@@ -199,7 +201,8 @@ export function fleetService(
     run: async () => {
       const isOurs = await files.take();
       if (isOurs === null) throw takenError(files.read(), host);
-      await clearLeftovers(files.read(), host, emit);
+      left = partsLeftBy(files.read());
+      await clearLeftovers(left, host, emit);
       save(); // or it does not start: viv ps and viv down find it by this file, and the next start what a crash left
       isTaken = true;
       if (isAsked) void stop(); // while it looked after what was left

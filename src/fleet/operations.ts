@@ -14,7 +14,7 @@ import {
 import { type Agent, type AgentsConfig, parseAgents } from "./agents.ts";
 import type { AgentState, ServiceState } from "./up-files.ts";
 import { programPort, type UpEvent, type UpHost, upPort } from "./up-ports.ts";
-import { lingeringPid, upService } from "./up-service.ts";
+import { lingering, upService } from "./up-service.ts";
 import { LEFT_OVER, leftoverNote, NOT_RUNNING, stateOf } from "./ups.ts";
 
 export const upInput = z.strictObject({
@@ -198,10 +198,10 @@ function shown(
   const { last_run, last_exit } = found;
   const known = { ...nothing, since, restarts, last_run, last_exit };
   if (service === NOT_RUNNING) {
-    const lingering = lingeringPid(found, machine);
-    if (lingering === null) return { ...known, note: state === "parked" ? note : "" };
-    const left = leftoverNote("its food", lingering);
-    return { ...known, state: LEFT_OVER, pid: lingering, note: left };
+    const [left] = lingering([found], machine);
+    if (left === undefined) return { ...known, note: state === "parked" ? note : "" };
+    const { pid } = left.process;
+    return { ...known, state: LEFT_OVER, pid, note: leftoverNote("its food", pid) };
   }
   const hasProcess = pid !== null && started !== null && boot !== null && host !== null;
   if (hasProcess && machine.vitality({ pid, started, boot, host }) === "gone") {

@@ -91,7 +91,8 @@ export function fleetPart(
   const judge = (end: ChildEnd): Death => {
     if (args === null) return "failed";
     const { code = "", message } = lastError(end);
-    if (spec.isPortFree && PORT_TAKEN.test(message)) {
+    if (PORT_TAKEN.test(message)) {
+      if (!spec.isPortFree) return "occupied";
       port = 0;
       return "taken";
     }
@@ -110,7 +111,7 @@ export function fleetPart(
       case "ended": {
         const { death, end } = event;
         const exit = end.signal ?? end.exit;
-        const isTaken = death === "taken";
+        const isTaken = death === "taken" || death === "occupied";
         const note = death === "stopped" ? "" : isTaken ? lastError(end).message : describeEnd(end);
         const isMoving = isTaken && port === 0; // to any port: it has not begun yet
         change({ state: isMoving ? "starting" : "resting", process: null, doing: "", note });

@@ -52,6 +52,8 @@ it("is parked at once when it is refused", () => {
 });
 
 it("tries again while another has its name, which counts as no death", () => {
+  const port = Array.from({ length: 20 }, (): [Death, number] => ["occupied", SECOND]);
+  expect(new Set(story(port))).toEqual(new Set([10]));
   const many = Array.from({ length: 20 }, (): [Death, number] => ["taken", SECOND]);
   expect(new Set(story(many))).toEqual(new Set([2]));
   const died: [Death, number] = ["died", SECOND];
@@ -64,7 +66,7 @@ it("tries again while another has its name, which counts as no death", () => {
 
 it("never pauses for less than a second or more than a minute", () => {
   const end = fc.tuple(
-    fc.constantFrom<Death>("died", "taken"),
+    fc.constantFrom<Death>("died", "taken", "occupied"),
     fc.integer({ min: 0, max: 10 * MINUTE }),
   );
   fc.assert(

@@ -21,8 +21,9 @@ interface Time {
  * - failed: the same without parking: a clock of this process, which a machine fault may stop for long.
  * - refused: it cannot work as configured; parked at once.
  * - taken: another process has its name; tried again every 2 s, which counts as no death.
+ * - occupied: another program has its port, which may be for long; the same every 10 s.
  */
-export type Death = "died" | "failed" | "refused" | "taken";
+export type Death = "died" | "failed" | "refused" | "taken" | "occupied";
 
 export interface RestartHistory {
   /** Since it last lived for 5 min. */
@@ -38,14 +39,16 @@ type RestartDecision =
 export const NO_DEATHS: RestartHistory = { pauses: 0, earlyDeaths: 0 };
 
 const PAUSE_MS = { first: 1_000, longest: 60_000 };
-const RETRY_TAKEN_MS = 2_000;
+const RETRY_MS = { taken: 2_000, occupied: 10_000 };
 const GOOD_LIFE_MS = 5 * 60_000;
 const EARLY_MS = 60_000;
 const MOST_EARLY_DEATHS = 5;
 
 export function afterDeath(before: RestartHistory, death: Death, livedMs: number): RestartDecision {
   if (death === "refused") return { kind: "park", why: "it cannot work as configured" };
-  if (death === "taken") return { kind: "restart", afterMs: RETRY_TAKEN_MS, history: before };
+  if (death === "taken" || death === "occupied") {
+    return { kind: "restart", afterMs: RETRY_MS[death], history: before };
+  }
   const earlyDeaths = livedMs < EARLY_MS ? before.earlyDeaths + 1 : 0;
   if (death === "died" && earlyDeaths >= MOST_EARLY_DEATHS) {
     const why = `it died ${MOST_EARLY_DEATHS} times in a row within a minute of its start`;

@@ -126,8 +126,11 @@ async function plannedUnits(
     `WorkingDirectory=${plainPath(here.config?.folder ?? here.cwd, "the folder")}`,
     ...variables.map((one) => `Environment=${quotedWord(one, "the variable")}`),
   ];
-  const stopSeconds = Math.ceil(parseDuration(grace, "--grace") / 1000) + AFTER_GRACE_SECONDS;
-  if (fleet) return [fleetUnitFor(place, run("up", "--json"), stopSeconds)];
+  const graceSeconds = Math.ceil(parseDuration(grace, "--grace") / 1000);
+  if (fleet) {
+    const up = run("up", `--grace=${grace}`, "--json");
+    return [fleetUnitFor(place, up, graceSeconds + AFTER_GRACE_OF_FLEET_SECONDS)];
+  }
   const work: WorkInput = {
     worker_id: worker_id ?? asName(`${hostname()}-${place.name}`, MAX_NAME_LENGTH),
     concurrency,
@@ -138,6 +141,7 @@ async function plannedUnits(
   // `viv work` itself finds mistakes in the flags, before the unit first starts.
   const check = await context.use(workerCheckPort);
   await check(context, work);
+  const stopSeconds = graceSeconds + AFTER_GRACE_SECONDS;
   return unitsFor(place, run("work", ...asFlags(work)), run("reap"), stopSeconds);
 }
 
@@ -252,3 +256,5 @@ function refuseEnabled(
 
 /** From the end of the grace until handlers were killed and their tasks released. */
 const AFTER_GRACE_SECONDS = 20;
+/** The same, and until `viv up` has killed what does not end within 30 s. */
+const AFTER_GRACE_OF_FLEET_SECONDS = 40;

@@ -66,6 +66,8 @@ export interface ServiceState extends ProcessIdentity {
   config: string;
   agents: string[];
   note: string;
+  /** Of earlier services, which were killed: agents whose workers are at their food still. */
+  left?: AgentState[];
 }
 
 const MAX_BYTES = 256 * 1024;

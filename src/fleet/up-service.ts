@@ -1,4 +1,4 @@
-import type { Machine } from "../base/clock.ts";
+import type { Machine, ProcessIdentity } from "../base/clock.ts";
 import { messageOf, VivError } from "../base/errors.ts";
 import { agentMember } from "./agent.ts";
 import type { Surroundings } from "./agent-programs.ts";
@@ -29,6 +29,7 @@ export function upService(
   const agents = members.map(({ name }) => name);
   /** Nothing is written before: the pit may be another service's. */
   let hasPit = false;
+  let left: readonly AgentState[] = [];
   let isCancelled = false;
   let isHasty = false;
   let stopping: Promise<void> | undefined;
@@ -39,6 +40,7 @@ export function upService(
       files.write({
         ...{ ...machine.self(), name: "service", state, since, config: config.file, agents },
         ...{ note: "", at_once: isHasty },
+        left: lingering(left, machine).map(({ agent }) => agent),
       });
     } catch (error) {
       // The agents go on; only service.json is late.
@@ -79,7 +81,8 @@ export function upService(
     /** Until it is stopped or drained. Rejects when another `viv up` has the pit. */
     run: async () => {
       await takeOver(files, host, emit);
-      await nameLingering(files, host, pit, emit);
+      left = agentsLeft(files);
+      await nameLingering(left, host, pit, emit);
       for (const name of files.names()) if (!agents.includes(name)) files.remove(name);
       if (isCancelled) return;
       hasPit = true;
@@ -135,30 +138,41 @@ async function takeOver(
   }
 }
 
+/** What a service that is gone may have left: its own agents, and those that it has found itself. */
+function agentsLeft(files: UpFiles): AgentState[] {
+  const own = files.names().flatMap((name) => files.agent(name) ?? []);
+  return [...own, ...(files.service()?.left ?? [])];
+}
+
 /** Workers finish the food that they have begun. Until then their names are taken. */
 async function nameLingering(
-  files: UpFiles,
+  left: readonly AgentState[],
   host: UpHost,
   pit: string,
   emit: (event: UpEvent) => void,
 ): Promise<void> {
-  const lingering = files.names().flatMap((name) => {
-    const pid = lingeringPid(files.agent(name), host.machine);
-    return pid === null ? [] : [{ name, pid }];
-  });
-  if (lingering.length === 0) return;
+  const found = lingering(left, host.machine);
+  if (found.length === 0) return;
   const workers = new Map((await host.workersIn(pit)).map((one) => [one.name, one.claims]));
-  for (const { name, pid } of lingering) {
-    emit({ kind: "lingers", name, pid, digesting: workers.get(name) ?? [] });
+  for (const { agent, process } of found) {
+    const { name } = agent;
+    emit({ kind: "lingers", name, pid: process.pid, digesting: workers.get(name) ?? [] });
   }
 }
 
-/** The worker of an agent whose service is gone, if its process is still there. */
-export function lingeringPid(agent: AgentState | null, machine: Machine): number | null {
-  if (agent === null || agent.run?.pid === agent.pid) return null;
-  const { pid, started, boot, host } = agent;
-  if (pid === null || started === null || boot === null || host === null) return null;
-  return machine.vitality({ pid, started, boot, host }) === "alive" ? pid : null;
+/** Of agents whose service is gone, those whose worker is still there, each process once. */
+export function lingering(
+  agents: readonly AgentState[],
+  machine: Machine,
+): { agent: AgentState; process: ProcessIdentity }[] {
+  const found = agents.flatMap((agent) => {
+    const { pid, started, boot, host } = agent;
+    if (pid === null || started === null || boot === null || host === null) return [];
+    const process = { pid, started, boot, host };
+    const isWorker = agent.run?.pid !== pid;
+    return isWorker && machine.vitality(process) === "alive" ? [{ agent, process }] : [];
+  });
+  return [...new Map(found.map((one) => [one.process.pid, one])).values()];
 }
 
 function takenError(files: UpFiles, host: UpHost): VivError {

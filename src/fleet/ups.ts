@@ -1,12 +1,12 @@
 import * as z from "zod/mini";
 import type { Machine, ProcessIdentity } from "../base/clock.ts";
 import type { FileLock } from "../platform/files/file-lock.ts";
-import type { FleetState, PartState } from "./fleet-files.ts";
+import type { FleetState } from "./fleet-files.ts";
 import type { FleetPort } from "./fleet-ports.ts";
-import { leftoversOf } from "./leftovers.ts";
+import { endNow, leftoversOf, partsLeftBy } from "./leftovers.ts";
 import type { AgentState, ServiceState } from "./up-files.ts";
 import type { UpHost } from "./up-ports.ts";
-import { lingeringPid } from "./up-service.ts";
+import { lingering } from "./up-service.ts";
 
 /**
  * The two kinds of `viv up` that leave a record in a run: its fleet (`.viv/up/fleet/state.json`), and
@@ -55,10 +55,17 @@ export interface Up {
   /** The process that runs it; null: none does, as far as this machine can tell. */
   holder: ProcessIdentity | null;
   shown(): Promise<ShownUp>;
+  /** What earlier ones have left, and this one too if it is gone. */
+  left(): Left[];
   /** Null: it has not heard of a stop. */
   stopping(): Promise<Stopping | null>;
   /** The right to ask it to stop; null while another `viv down` has it. */
   takeTurn(): Promise<FileLock | null>;
+}
+
+interface Left {
+  part: string;
+  process: ProcessIdentity;
 }
 
 interface Stopping {
@@ -94,20 +101,26 @@ function headOf(
 export function fleetUp(run: string, { filesIn, machine, addressIn }: FleetPort): Up {
   const files = filesIn(run);
   const first = files.read();
+  const leftIn = (last: FleetState | null) => {
+    const isUp = last !== null && isRunning(last, machine);
+    return leftoversOf(isUp ? (last.left ?? []) : partsLeftBy(last), machine);
+  };
   return {
     ...{ of: "fleet", run, holder: first !== null && isRunning(first, machine) ? first : null },
     shown: async () => {
       const last = files.read();
       const head = headOf(last, machine);
-      const parts = head.running
-        ? (last?.parts ?? []).map(({ process, ...rest }) => ({
-            ...rest,
-            pid: process?.pid ?? null,
-          }))
-        : leftoversOf(last, machine).map(({ part, process }) => shownLeftover(part, process.pid));
+      const own = head.running ? (last?.parts ?? []) : [];
+      const parts = [
+        ...own.map(({ process, ...rest }) => ({ ...rest, pid: process?.pid ?? null })),
+        ...leftIn(last).map(({ part: { process: _, ...rest }, process: { pid } }) =>
+          shownLeftover(rest, "what it has begun", pid, head.running),
+        ),
+      ];
       const log = last === null ? null : files.logPath;
       return { of: "fleet", run_dir: run, ...head, address: addressIn(run), log, parts };
     },
+    left: () => leftIn(files.read()).map(({ part, process }) => ({ part: part.name, process })),
     stopping: async () => {
       const state = files.read();
       if (state?.pid !== first?.pid || state?.state !== "stopping") return null;
@@ -120,18 +133,29 @@ export function fleetUp(run: string, { filesIn, machine, addressIn }: FleetPort)
   };
 }
 
-function shownLeftover({ process: _, ...part }: PartState, pid: number): ShownPart {
-  return { ...part, state: LEFT_OVER, pid, note: leftoverNote("what it has begun", pid) };
+function shownLeftover(
+  part: Omit<ShownPart, "pid">,
+  after: string,
+  pid: number,
+  isUp: boolean,
+): ShownPart {
+  return { ...part, state: LEFT_OVER, pid, note: leftoverNote(after, pid, isUp) };
 }
 
-export function leftoverNote(after: string, pid: number): string {
-  return `its viv up is gone; it ends after ${after}, or at once: kill -TERM ${pid}, twice`;
+/** `isUp`: another one runs, which `viv down` would stop too. */
+export function leftoverNote(after: string, pid: number, isUp = false): string {
+  return `its viv up is gone; it ends after ${after}, or at once: ${endNow(pid, isUp)}`;
 }
 
 export function agentsUp(pit: string, host: UpHost): Up {
   const { machine } = host;
   const files = host.filesIn(pit);
   const first = files.service();
+  const leftIn = (last: ServiceState | null) => {
+    const isUp = last !== null && isRunning(last, machine);
+    const own = isUp ? [] : files.names().flatMap((name) => files.agent(name) ?? []);
+    return lingering([...own, ...(last?.left ?? [])], machine);
+  };
   const claimsIn = async () => {
     const workers = host.isFolder(pit) ? await host.workersIn(pit) : [];
     return new Map(workers.map(({ name, claims }) => [name, claims]));
@@ -144,14 +168,19 @@ export function agentsUp(pit: string, host: UpHost): Up {
       const head = headOf(last, machine);
       const claims = await claimsIn();
       const states = files.names().flatMap((name) => files.agent(name) ?? []);
-      const parts = states.flatMap((agent) =>
-        head.running
-          ? shownAgent(agent, claims.get(agent.name) ?? [])
-          : leftoverAgent(agent, claims.get(agent.name) ?? [], machine),
-      );
+      const own = head.running ? states : [];
+      const asShown = (agent: AgentState) => shownAgent(agent, claims.get(agent.name) ?? []);
+      const parts = [
+        ...own.map(asShown),
+        ...leftIn(last).map(({ agent, process: { pid } }) =>
+          shownLeftover(asShown(agent), "its food", pid, head.running),
+        ),
+      ];
       const log = last === null ? null : files.logPath;
       return { of: "agents", run_dir: pit, ...head, address: null, log, parts };
     },
+    left: () =>
+      leftIn(files.service()).map(({ agent, process }) => ({ part: agent.name, process })),
     stopping: async () => {
       const last = files.service();
       if (last?.pid !== first?.pid || last?.state !== "stopping") return null;
@@ -182,15 +211,4 @@ function shownAgent(agent: AgentState, claims: readonly string[]): ShownPart {
 export function stateOf({ state }: AgentState, claims: readonly string[]): AgentState["state"] {
   const isDigesting = claims.length > 0 && (state === "idle" || state === "starting");
   return isDigesting ? "working" : state;
-}
-
-function leftoverAgent(
-  agent: AgentState,
-  claims: readonly string[],
-  machine: Machine,
-): ShownPart[] {
-  const pid = lingeringPid(agent, machine);
-  if (pid === null) return [];
-  const shown = shownAgent(agent, claims);
-  return [{ ...shown, state: LEFT_OVER, pid, note: leftoverNote("its food", pid) }];
 }

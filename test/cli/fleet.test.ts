@@ -1,4 +1,5 @@
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import {
   chmodSync,
   existsSync,
@@ -8,6 +9,7 @@ import {
   symlinkSync,
   writeFileSync,
 } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { PsOutput } from "../../src/fleet/fleet-operations.ts";
@@ -160,10 +162,6 @@ describe("viv up on a run", () => {
     const left = here.ps();
     expect(left).toMatchObject({ running: false, state: "not running" });
     expect(left.parts.map(({ name, state }) => [name, state])).toEqual([[busy, "left over"]]);
-    expect(here.say("down")).toMatchObject({
-      status: 0,
-      stdout: expect.stringContaining("no viv up runs"),
-    });
 
     const next = here.up();
     await next.says(/"lingers".*\n(.*\n)*.*"ready"/);
@@ -177,6 +175,47 @@ describe("viv up on a run", () => {
     expect(here.begun()).toHaveLength(1);
     next.child.kill("SIGTERM");
     expect((await next.end()).status).toBe(0);
+  });
+
+  it("killed: what it left is named until it is gone, and down ends it, also after the next one", async () => {
+    const here = farm();
+    const up = here.up();
+    await up.says('"ready"');
+    here.say("enqueue", "--type", "x", "--id", "t.1");
+    await until("it has begun", () => here.begun().length === 1);
+    const pid = pidOf(here.part("worker-1"));
+    up.child.kill("SIGKILL");
+    await up.end();
+    const isNamed = () => {
+      const left = here.ps().parts.filter(({ state }) => state === "left over");
+      expect(left).toMatchObject([{ name: "worker-1", pid, doing: "t.1 (x)" }]);
+      expect(here.say("doctor")).toMatchObject({
+        ...{ status: 1, stdout: expect.stringContaining(`worker-1 (pid ${pid}) still runs`) },
+      });
+    };
+    isNamed();
+    expect(here.say("up", "--detach", "--no-server").stdout).toContain(
+      `worker-1 of an earlier viv up still runs, pid ${pid}`,
+    );
+    isNamed();
+    const second = here.ps().pid ?? 0;
+
+    const down = new Running(["down"], {
+      ...{ cwd: here.folder, env: { VIV_STATE: join(here.folder, "state") } },
+    });
+    await down.says(`worker-1 (pid ${pid}), left by an earlier viv up, ends after`);
+    expect([isAlive(second), isAlive(pid)]).toEqual([false, true]);
+    expect(here.ps().running).toBe(false);
+    isNamed();
+    expect(here.say("down", "--now")).toMatchObject({
+      ...{ status: 0, stdout: expect.stringContaining(`pid ${pid} is gone`) },
+    });
+    expect(isAlive(pid)).toBe(false);
+    expect((await down.end()).status).toBe(0);
+    expect(here.counts()).toMatchObject({ pending: 1, claimed: 0 });
+    expect(here.ps().parts).toEqual([]);
+    expect(here.say("doctor").status).toBe(0);
+    expect(here.say("down").stdout).toContain("no viv up runs");
   });
 
   it("restarts crew and warden alone when they are killed, and ends them with itself", async () => {
@@ -355,6 +394,17 @@ describe("in the background", () => {
     expect(here.say("ps").stdout).toContain("/other;");
   });
 
+  it("gives begun work back by itself at the end of --grace", async () => {
+    const here = farm();
+    const up = here.up("--grace", "10ms");
+    await up.says('"ready"');
+    here.say("enqueue", "--type", "x", "--id", "t.1");
+    await until("it has begun", () => here.begun().length === 1);
+    up.child.kill("SIGTERM");
+    expect((await up.end()).status).toBe(0);
+    expect(here.counts()).toMatchObject({ pending: 1, claimed: 0 });
+  });
+
   it("a second down waits as the first does; after it, down --now still ends in order", async () => {
     const here = farm();
     const downs = () =>
@@ -393,6 +443,21 @@ describe("in the background", () => {
       ["reaper", expect.any(String)],
       ["agents", "1 agent"],
     ]);
+    expect(here.say("down").status).toBe(0);
+  });
+
+  it("makes the run that viv.toml names, with an agents.toml beside it; no run where its pit is to be", async () => {
+    const here = farm();
+    here.say("pit", "init", "pit");
+    const agents = (pit: string) => `[service]\npit = "${pit}"\n[agents.cleanup]\nevery = "1m"\n`;
+    here.write("agents.toml", agents("run"));
+    expect(here.say("up", "--detach")).toMatchObject({
+      ...{ status: 3, stderr: expect.stringContaining("viv pit init run") },
+    });
+    expect(existsSync(join(here.folder, "run"))).toBe(false);
+    here.write("agents.toml", agents("pit"));
+    expect(here.say("up", "--detach", "--no-server")).toMatchObject({ status: 0 });
+    expect(here.ps().parts.map(({ name }) => name)).toEqual(["reaper", "worker-1", "agents"]);
     expect(here.say("down").status).toBe(0);
   });
 
@@ -443,6 +508,21 @@ describe("in the background", () => {
     const { status, stdout } = here.say("up", "--detach", "--no-server");
     expect({ status, stdout }).toMatchObject({
       ...{ status: 0, stdout: expect.stringMatching(/ worker-1 is parked: .*gone\.sh/) },
+    });
+    expect(here.say("down").status).toBe(0);
+  });
+
+  it("names the part whose port is taken, also in the background", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    onTestFinished(() => void other.close());
+    const { port } = other.address() as AddressInfo;
+    const here = farm(toml(`[server]\nport = ${port}\n`, 0));
+    expect(here.say("up", "--detach")).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining(
+        `server does not run yet, and is tried again: port ${port} is taken`,
+      ),
     });
     expect(here.say("down").status).toBe(0);
   });

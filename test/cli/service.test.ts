@@ -78,8 +78,11 @@ describe("viv service install", () => {
     const { files, next } = await json<Output>(fleet, around);
     const unit = "viv-up-audit.service";
     expect(files).toEqual([{ path: join(units, unit), status: "written" }]);
-    expect(argvOf(read(unit)).slice(1)).toEqual([VIV, "up", "--run", run, "--json"]);
-    expect(settings(read(unit), "TimeoutStopSec")).toEqual(["620"]);
+    expect(argvOf(read(unit)).slice(1)).toEqual([
+      ...[VIV, "up", "--run", run, "--grace=10m", "--json"],
+    ]);
+    // Begun work is given back before systemd kills all.
+    expect(settings(read(unit), "TimeoutStopSec")).toEqual(["640"]);
     expect(next).toContain(`systemctl --user enable --now ${unit}`);
     const other = await cli([...fleet, "--types", "a"], around);
     expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining("--types") });

@@ -485,6 +485,33 @@ describe("viv ps and viv down", () => {
     expect(readFileSync(join(here.pit, ".viv/up/up.log"), "utf8")).toContain('"kind":"finished"');
   });
 
+  it("after kill -9: what is left over is named beside the next one, and down --now stops both", async () => {
+    const here = farm(ONE);
+    const first = here.up();
+    await untilReady(here, ["snake-1"]);
+    here.feed("f.1");
+    await until("it digests", () => seen(here).parts[0]?.doing === "digesting f.1");
+    const pid = pidOf(here.agent("snake-1"));
+    first.child.kill("SIGKILL");
+    await first.end();
+    const started = here.say(["up", "-c", "agents.toml", "--detach"]);
+    expect(started.stdout).toContain(`snake-1 of an earlier viv up still runs, pid ${pid}`);
+    expect(seen(here)).toMatchObject({
+      running: true,
+      parts: [
+        { name: "snake-1", state: "resting" },
+        { name: "snake-1", state: "left over", pid, doing: "digesting f.1" },
+      ],
+    });
+    const found = `snake-1 (pid ${pid}) still runs, though its viv up is gone`;
+    expect(here.say(["doctor", "--run", "pit"]).stdout).toContain(found);
+    expect(here.say(["down", "--now"]).status).toBe(0);
+    expect(isAlive(pid)).toBe(false);
+    expect(seen(here)).toMatchObject({ running: false, parts: [] });
+    const { counts } = JSON.parse(here.say(["ls", "--run", "pit", "--json"]).stdout);
+    expect(counts).toMatchObject({ pending: 1, claimed: 0 });
+  });
+
   it("show agents beside the fleet of another run, and stop both; a part of a fleet is refused", async () => {
     const here = farm(ONE);
     writeFileSync(join(here.folder, "viv.toml"), 'run = "run"\n');

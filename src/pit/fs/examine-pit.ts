@@ -42,17 +42,25 @@ async function checkServices({ run, find }: Examination): Promise<void> {
     parseRecord(readDerived(`${run.paths.viv}/up/${name}.json`, 256 * 1024)?.text ?? "");
   const isIn = (record: Record<string, unknown> | null) =>
     isIdentity(record) && run.machine.vitality(record) === "alive";
-  if (isIn(read("service"))) return;
-  for (const file of namesIn(`${run.paths.viv}/up`)) {
-    const name = file.endsWith(".json") ? file.slice(0, -".json".length) : "service";
-    const agent = name === "service" ? null : read(name);
-    if (!isIn(agent)) continue;
-    await find({
+  const report = (name: unknown, pid: number, file: string, atOnce: string) =>
+    find({
       code: "left_over_worker",
       path: `.viv/up/${file}`,
-      message: `${name} (pid ${agent?.pid}) still runs, though its viv up is gone`,
-      repair: `none needed: it ends after its food, or at once with: kill -TERM ${agent?.pid}, twice`,
+      message: `${name} (pid ${pid}) still runs, though its viv up is gone`,
+      repair: `none needed: it ends after its food, or at once with: ${atOnce}`,
     });
+  const service = read("service");
+  const isUp = isIn(service);
+  for (const file of isUp ? [] : namesIn(`${run.paths.viv}/up`)) {
+    const name = file.endsWith(".json") ? file.slice(0, -".json".length) : "service";
+    const agent = name === "service" ? null : read(name);
+    if (isIn(agent)) await report(name, Number(agent?.pid), file, "viv down --now");
+  }
+  // What services before this one have left.
+  for (const one of Array.isArray(service?.left) ? service.left : []) {
+    if (!isIn(one)) continue;
+    const atOnce = isUp ? `kill -TERM ${one.pid}` : "viv down --now";
+    await report(one.name, one.pid, "service.json", atOnce);
   }
 }
 

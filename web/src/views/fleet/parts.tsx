@@ -45,7 +45,8 @@ export function Parts({ parts }: { parts: NonNullable<Fleet["parts"]> }) {
           </thead>
           <tbody>
             {parts.parts.map((part) => (
-              <tr key={part.name} title={plain(part.note || part.name)}>
+              // One that is left over has the name of its successor.
+              <tr key={`${part.name} ${part.state === "left over" ? part.pid : ""}`} title={plain(part.note || part.name)}>
                 <td class="cut part">
                   <b>
                     <bdi>{part.name}</bdi>
