@@ -4,7 +4,8 @@ import { parseSince } from "../../base/since.ts";
 import { parseWhen } from "../../base/when.ts";
 import { followLedgers } from "../../ledger/follow.ts";
 import { type Entry, ledgerLine } from "../../ledger/line.ts";
-import { type Verified, verifySteps } from "../../ledger/verify.ts";
+import { overdue } from "../../ledger/seal.ts";
+import { verifySteps } from "../../ledger/verify.ts";
 import { flag, list, text } from "../../operation/fields.ts";
 import { stepsInSlices } from "../../platform/slices.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../../queue/operation.ts";
@@ -150,6 +151,8 @@ export const ledgerVerify = defineRunOperation({
         ...{ name: z.string(), folder: z.string(), sealed: z.number() },
         /** Days that are not sealed yet. */
         open: z.array(z.string()),
+        /** Days that are not sealed, and were over a day ago. */
+        overdue: z.array(z.string()),
         problems: z.array(problem),
       }),
     ),
@@ -157,9 +160,12 @@ export const ledgerVerify = defineRunOperation({
   }),
   async run(context) {
     const { sources, notes } = await ledgersHere(context);
-    const ledgers: ({ name: string; folder: string } & Verified)[] = [];
+    const ledgers = [];
     for (const { name, folder } of sources) {
-      ledgers.push({ name, folder, ...(await stepsInSlices(verifySteps(folder))) });
+      const { open, ...found } = await stepsInSlices(verifySteps(folder));
+      const late = overdue(open, context.now());
+      const soon = open.filter((day) => !late.includes(day));
+      ledgers.push({ name, folder, ...found, open: soon, overdue: late });
     }
     return { ok: ledgers.every(({ problems }) => problems.length === 0), ledgers, notes };
   },
