@@ -82,6 +82,23 @@ test("show merges the ledgers by time, stamps each line, and filters", async () 
   expect(stdout).toMatch(/part_started.*merge/);
 });
 
+test("a room that is none is refused; an event that viv never writes is named", async () => {
+  for (const verb of ["show", "tail", "export"]) {
+    const { status, stderr } = await cli(["ledger", verb, "--rooms", "quee"], around);
+    expect([status, stderr]).toEqual([2, expect.stringContaining("did you mean queue?")]);
+  }
+  expect((await cli(["ledger", "show", "--rooms", "x"], around)).stderr).toContain(
+    "choose from queue, crew, warden, fleet",
+  );
+  expect((await show("--events", "eneded,own")).notes).toEqual([
+    'viv writes no event "eneded"; did you mean ended?',
+    'viv writes no event "own", but another program may',
+  ]);
+  expect((await cli(["ledger", "tail", "--events", "eneded"], around)).stderr).toContain(
+    "did you mean ended?",
+  );
+});
+
 test("tail goes on with lines as they come; one without --follow ends", async () => {
   const last = await ok(["ledger", "tail", "-n", "1", "--since", "2026-11-01", "--json"], around);
   expect(JSON.parse(last)).toMatchObject({ event: "part_started" });
