@@ -19,6 +19,9 @@ export const ledgerLine = z.looseObject({
 });
 export type Entry = z.infer<typeof ledgerLine>;
 
+/** `demo`: the moments of `viv demo`. */
+export const ROOMS = ["queue", "crew", "warden", "fleet", "demo"] as const;
+
 /** The events of each room; `src/queue/ledger.ts` explains those of the queue. */
 
 export const CREW_EVENTS = [

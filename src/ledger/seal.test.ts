@@ -1,4 +1,12 @@
-import { openSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { beforeEach, expect, test } from "vitest";
@@ -403,6 +411,52 @@ test("verify finds a head of another day, and an earlier one put back", () => {
   expect(problems(earlier)).toEqual([]);
   sealUpTo(folder, dayOf(2));
   expect([verifyLedger(folder).problems, readFileSync(head, "utf8")]).toEqual([[], last]);
+});
+
+test("the run's .viv/ shows that the ledger, or all its seals, were removed; sealing again hides nothing", () => {
+  for (const place of ["run/ledger", "pit/record/ledger", "record/ledger"]) {
+    const ledger = join(freshFolder(), place);
+    const run = join(ledger, place.startsWith("pit") ? "../.." : "..");
+    mkdirSync(join(run, ".viv"), { recursive: true });
+    mkdirSync(ledger, { recursive: true });
+    write(
+      ledger,
+      [1, 2].map((n) => ({ day: dayOf(n), n })),
+    );
+    sealUpTo(ledger, dayOf(2));
+    expect(verifyLedger(ledger), place).toEqual({ problems: [], sealed: 2, open: [] });
+    const isSeal = (name: string) => !name.endsWith(".jsonl");
+    for (const name of readdirSync(ledger).filter(isSeal)) rmSync(join(ledger, name));
+    const lost = [{ file: `${dayOf(2)}.seal` }];
+    expect(verifyLedger(ledger), place).toMatchObject({ problems: lost, sealed: 0 });
+    sealUpTo(ledger, dayOf(2));
+    expect(verifyLedger(ledger).problems, place).toMatchObject(lost);
+    write(ledger, [{ day: dayOf(3), n: 3 }]);
+    sealUpTo(ledger, dayOf(3));
+    expect(verifyLedger(ledger, { quick: true }).problems, place).not.toEqual([]);
+    // Lost, it says nothing; damaged, neither.
+    writeFileSync(join(run, ".viv/ledger-head.json"), "[]");
+    rmSync(ledger, { recursive: true });
+    expect(verifyLedger(ledger), place).toEqual({ problems: [], sealed: 0, open: [] });
+  }
+});
+
+test("the copy of the head is behind after a crash, or missing, and that is no problem", () => {
+  const ledger = join(folder, "ledger");
+  const copy = join(folder, ".viv/ledger-head.json");
+  for (const one of [".viv", "ledger"]) mkdirSync(join(folder, one));
+  write(ledger, [{ day: dayOf(1), n: 1 }]);
+  sealUpTo(ledger, dayOf(1));
+  const earlier = readFileSync(copy, "utf8");
+  write(ledger, [{ day: dayOf(2), n: 2 }]);
+  sealUpTo(ledger, dayOf(2));
+  writeFileSync(copy, earlier);
+  expect(verifyLedger(ledger).problems).toEqual([]);
+  rmSync(copy);
+  mkdirSync(copy); // cannot be replaced
+  write(ledger, [{ day: dayOf(3), n: 3 }]);
+  sealUpTo(ledger, dayOf(3));
+  expect(verifyLedger(ledger)).toEqual({ problems: [], sealed: 3, open: [] });
 });
 
 test("names the line, also of a long file", () => {

@@ -11,6 +11,8 @@ import { listed, readSmall } from "../platform/files/state-files.ts";
 import { stepsInSlices } from "../platform/slices.ts";
 import { CLOSING_MS, noteClosed, sizeWhenClosed } from "./closing.ts";
 import { daysIn, fileOf, statIfThere } from "./day-files.ts";
+import { parseHead, type SealHead } from "./seal-head.ts";
+import { copyHead, readHeadCopy } from "./witness.ts";
 
 /**
  * Closes the days that are over and seals their files: `DAY.seal` has the file's hash, and the hash of
@@ -38,13 +40,18 @@ export const seal = z.object({
 });
 export type Seal = z.infer<typeof seal>;
 
-/** The last seal of a ledger: without it, the loss of the last files would not show. */
-export const sealHead = z.object({ day: z.string(), seal: z.string(), seals: z.number() });
-export type SealHead = z.infer<typeof sealHead>;
-
 const LONGEST_SEAL = 1024 * 1024;
 /** Clocks of machines differ, and a line is dated before it is written. */
 const MARGIN_MS = 10 * 60_000;
+
+/**
+ * Of days without a seal those that were over a day ago: a process that seals would have done it by
+ * now. There was none, or the seals were removed.
+ */
+export function overdue(days: readonly string[], now: number): string[] {
+  const over = new Date(now - MARGIN_MS - 86_400_000).toISOString().slice(0, 10);
+  return days.filter((day) => day < over);
+}
 
 export interface SealOptions {
   now: () => number;
@@ -57,7 +64,7 @@ export function daysToSeal(folder: string, now: number): string[] {
   const { jsonl, closing, seal: sealed } = daysIn(folder);
   const over = new Date(now - MARGIN_MS).toISOString().slice(0, 10);
   // A file whose seal was removed is not sealed anew: verify reports it.
-  const last = [readHead(folder)?.day ?? "", ...sealed].sort().at(-1) ?? "";
+  const last = [lastHead(folder)?.day ?? "", ...sealed].sort().at(-1) ?? "";
   const latest = [...closing].sort().at(-1) ?? "";
   const isDue = (day: string) => closing.has(day) || (day > last && (day < over || day <= latest));
   const days = [...jsonl].filter((day) => isDue(day) && !sealed.has(day));
@@ -121,20 +128,22 @@ export function* sealDay(folder: string, day: string, now: number): Generator<nu
   const text = sealText(folder, day);
   if (text !== null && day >= (readHead(folder)?.day ?? "")) {
     const head: SealHead = { day, seal: sha256(text), seals: daysIn(folder).seal.size };
-    replaceFileSynced(join(folder, "head.json"), `${JSON.stringify(head)}\n`);
+    const headText = `${JSON.stringify(head)}\n`;
+    replaceFileSynced(join(folder, "head.json"), headText);
+    copyHead(folder, headText);
   }
   removeSync(fileOf(folder, day, "closed"));
   removeSync(fileOf(folder, day, "closing"));
 }
 
-/** The hash of the seal before that day. By the head, if that is as late: what was lost since stays lost. */
+/** The hash of the seal before that day. By the head, if that is as late. */
 function sealBefore(folder: string, day: string): string | null {
   const last =
     [...daysIn(folder).seal]
       .filter((one) => one < day)
       .sort()
       .at(-1) ?? "";
-  const head = readHead(folder);
+  const head = lastHead(folder);
   if (head !== null && head.day < day && head.day >= last) return head.seal;
   const text = last === "" ? null : sealText(folder, last);
   return text === null ? null : sha256(text);
@@ -152,8 +161,13 @@ export function parseSeal(text: string | null): Seal | null {
 }
 
 export function readHead(folder: string): SealHead | null {
-  const parsed = sealHead.safeParse(parseRecord(readSmall(join(folder, "head.json"), 4096)));
-  return parsed.success ? parsed.data : null;
+  return parseHead(readSmall(join(folder, "head.json"), 4096));
+}
+
+/** Of head.json and its copy in the run's `.viv/` the later one: what was lost since stays lost. */
+function lastHead(folder: string): SealHead | null {
+  const [head, copy] = [readHead(folder), readHeadCopy(folder)];
+  return copy !== null && copy.day >= (head?.day ?? "") ? copy : head;
 }
 
 export function sha256(text: string | Buffer): string {

@@ -11,6 +11,8 @@ import {
   sealText,
   sha256,
 } from "./seal.ts";
+import type { SealHead } from "./seal-head.ts";
+import { daysKnown, readHeadCopy } from "./witness.ts";
 
 export interface LedgerProblem {
   /** `2026-11-17.jsonl`, `2026-11-17.seal`, `head.json` */
@@ -38,10 +40,10 @@ export function verifyLedger(folder: string, options?: { quick?: boolean }): Ver
 
 /** The same, step by step: a large ledger takes seconds. */
 export function* verifySteps(folder: string, { quick = false } = {}): Generator<null, Verified> {
-  // Before the seals are listed: a seal is there before the head names it.
-  const head = readHead(folder);
+  // Before the files are listed: what they name is there before they name it.
+  const [copy, known, head] = [readHeadCopy(folder), daysKnown(folder), readHead(folder)];
   const { jsonl, closing, seal: seals } = daysIn(folder);
-  const problems: LedgerProblem[] = [];
+  const problems = lostFiles(known.filter((day) => !jsonl.has(day) && !seals.has(day)));
   const open: string[] = [];
   let sealed = 0;
   let previous: { day: string; hash: string } | null = null;
@@ -67,8 +69,26 @@ export function* verifySteps(folder: string, { quick = false } = {}): Generator<
     previous = { day, hash: sha256(text ?? "") };
     hashes.set(day, previous.hash);
   }
-  problems.push(...headProblems(folder, head, hashes, closing));
+  const ofHead = headProblems(folder, head, hashes, closing);
+  problems.push(...(ofHead.length > 0 ? ofHead : copyProblems(copy, hashes)));
   return { problems, sealed, open };
+}
+
+/** Without a seal; a sealed one is missed by its seal. */
+function lostFiles(days: readonly string[]): LedgerProblem[] {
+  const [first, ...others] = [...days].sort();
+  if (first === undefined) return [];
+  const more = others.length > 0 ? `, and so are ${others.length} more up to ${others.at(-1)}` : "";
+  const problem = `is missing${more}; .viv/projection.json in the run says that its lines were read`;
+  return [{ file: `${first}.jsonl`, problem }];
+}
+
+function copyProblems(copy: SealHead | null, hashes: ReadonlyMap<string, string>): LedgerProblem[] {
+  if (copy === null || hashes.get(copy.day) === copy.seal) return [];
+  const problem = hashes.has(copy.day)
+    ? "is not the one that .viv/ledger-head.json in the run names"
+    : "is missing: .viv/ledger-head.json in the run names it";
+  return [{ file: `${copy.day}.seal`, problem }];
 }
 
 function unsealed(day: string, last: string): LedgerProblem {
@@ -92,7 +112,7 @@ function chainProblems(
 
 function headProblems(
   folder: string,
-  head: ReturnType<typeof readHead>,
+  head: SealHead | null,
   /** Of the seals, by day, the last one last. */
   hashes: ReadonlyMap<string, string>,
   closing: ReadonlySet<string>,

@@ -1,4 +1,4 @@
-import type { Entry } from "../ledger/line.ts";
+import { type Entry, ROOMS } from "../ledger/line.ts";
 import { HttpError } from "./http-errors.ts";
 
 /** Which events a stream gets; a filter that is missing lets everything through. */
@@ -13,14 +13,30 @@ export interface EventFilter {
 }
 
 const KEYS = ["room", "event", "task", "agent", "type"] as const;
+const ALL_KEYS: readonly string[] = [...KEYS, "as", "from"];
 
 /** `room=queue,crew&task=t.1&task=t.2` */
 export function filterFrom(query: URLSearchParams): EventFilter {
+  // Left out, it would be everything, or a wait for what never comes.
+  const unknown = [...query.keys()].find((key) => !ALL_KEYS.includes(key));
+  if (unknown !== undefined) {
+    throw new HttpError(
+      400,
+      `there is no filter ${JSON.stringify(unknown)}; there are: ${ALL_KEYS.join(", ")}.`,
+    );
+  }
   const filter: EventFilter = {};
   for (const key of KEYS) {
     const values = query.getAll(key).flatMap((text) => text.split(","));
     const given = values.map((value) => value.trim()).filter(Boolean);
     if (given.length > 0) filter[key] = new Set(given);
+  }
+  const room = [...(filter.room ?? [])].find((one) => !ROOMS.some((known) => known === one));
+  if (room !== undefined) {
+    throw new HttpError(
+      400,
+      `there is no room ${JSON.stringify(room)}; there are: ${ROOMS.join(", ")}.`,
+    );
   }
   const as = query.get("as");
   if (as === "message") filter.isUnnamed = true;

@@ -1,5 +1,6 @@
 import type { ServerResponse } from "node:http";
 import { setImmediate as turn } from "node:timers/promises";
+import { unknownEvents } from "../queue/ledger-names.ts";
 import type { EventFilter } from "./event-filter.ts";
 import { STREAM_TYPES } from "./operation-stream.ts";
 import { drained } from "./requests.ts";
@@ -34,6 +35,7 @@ export class EventStream {
     });
     response.socket?.setNoDelay(true);
     response.write("retry: 1000\n\n");
+    for (const note of unknownEvents(filter.event)) response.write(`: ${note}\n\n`);
   }
 
   /** JSON has no line breaks, and an id of ours none either. */

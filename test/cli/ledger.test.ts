@@ -1,7 +1,16 @@
-import { appendFileSync, chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
 import { crewFilesIn } from "../../src/crew/crew-files.ts";
+import type { NewEntry } from "../../src/ledger/line.ts";
 import { recordTo } from "../../src/ledger/room-ledger.ts";
 import { sealDays } from "../../src/ledger/seal.ts";
 import { wardenFilesIn } from "../../src/warden/warden-files.ts";
@@ -26,10 +35,12 @@ beforeEach(async () => {
   writeFileSync(join(folder, "run/ledger/2026-11-17.jsonl"), `${ended}\n`);
   crewFilesIn(crew).record(at("11:00"), { room: "crew", event: "parked", agent: "moss" });
   wardenFilesIn(warden).record(at("09:00"), { room: "warden", event: "executed", agent: "dog-1" });
-  recordTo(join(folder, "run/ledger"), at("12:00"), {
-    ...{ room: "fleet", event: "part_started", agent: "viv up", part: "merge" },
-  });
+  recordTo(join(folder, "run/ledger"), at("12:00"), PART);
 });
+
+const PART: NewEntry = {
+  ...{ room: "fleet", event: "part_started", agent: "viv up", part: "merge" },
+};
 
 interface Shown {
   lines: Record<string, unknown>[];
@@ -69,6 +80,23 @@ test("show merges the ledgers by time, stamps each line, and filters", async () 
   expect(stdout).not.toContain("\u001b[31m,");
   expect(stdout.trimEnd().split("\n")).toHaveLength(4);
   expect(stdout).toMatch(/part_started.*merge/);
+});
+
+test("a room that is none is refused; an event that viv never writes is named", async () => {
+  for (const verb of ["show", "tail", "export"]) {
+    const { status, stderr } = await cli(["ledger", verb, "--rooms", "quee"], around);
+    expect([status, stderr]).toEqual([2, expect.stringContaining("did you mean queue?")]);
+  }
+  expect((await cli(["ledger", "show", "--rooms", "x"], around)).stderr).toContain(
+    "choose from queue, crew, warden, fleet",
+  );
+  expect((await show("--events", "eneded,own")).notes).toEqual([
+    'viv writes no event "eneded"; did you mean ended?',
+    'viv writes no event "own", but another program may',
+  ]);
+  expect((await cli(["ledger", "tail", "--events", "eneded"], around)).stderr).toContain(
+    "did you mean ended?",
+  );
 });
 
 test("tail goes on with lines as they come; one without --follow ends", async () => {
@@ -116,6 +144,39 @@ test("verify names the file and line of a change, and ends with 1; an untrusted 
   const { lines, notes } = await show();
   expect(notes).toMatchObject([expect.stringContaining("without the warden")]);
   expect(lines).toHaveLength(3);
+});
+
+test("verify and doctor find a ledger that was removed, also when another one was begun since", async () => {
+  await ok(["enqueue", "--type", "job", "--id", "t.9"], around);
+  await ok(["claim", "--worker", "w1"], around);
+  await ok(["complete", "t.9", "--worker", "w1"], around);
+  expect(await cli(["ledger", "verify"], around)).toMatchObject({ status: 0 });
+  for (const name of readdirSync(join(folder, "run/ledger"))) {
+    rmSync(join(folder, "run/ledger", name));
+  }
+  for (const isEmpty of [true, false]) {
+    if (!isEmpty) recordTo(join(folder, "run/ledger"), at("12:00"), PART);
+    const said = await cli(["ledger", "verify"], around);
+    expect(said.stdout).toMatch(/changed +run .*\n.*run: \S+\.jsonl is missing.*projection\.json/s);
+    expect(said.status).toBe(1);
+    const { stdout, status } = await cli(["doctor"], around);
+    expect(stdout).toMatch(/changed_record {2}ledger\/\S+\.jsonl\n.*is missing/);
+    expect(status).toBe(1);
+  }
+});
+
+test("verify tells days that were over a day ago from those that are not sealed yet", async () => {
+  const read = () =>
+    json<{ ledgers: { open: string[]; overdue: string[] }[] }>(["ledger", "verify"], around);
+  const now = Date.now();
+  recordTo(join(folder, "run/ledger"), now, PART);
+  const [run] = (await read()).ledgers;
+  const today = new Date(now).toISOString().slice(0, 10);
+  expect(run).toMatchObject({ open: [today], overdue: ["2026-11-17"] });
+  const said = await cli(["ledger", "verify"], around);
+  expect(said.status).toBe(0);
+  expect(said.stdout).toMatch(/ok +run +0 sealed days, 1 not sealed yet, 1 without a seal/);
+  expect(said.stdout).toContain("run: 2026-11-17 has no seal: no process that seals (viv up");
 });
 
 test("people's commands to the crew and the warden are on the record", async () => {

@@ -209,6 +209,32 @@ describe("/events", () => {
     expect(seen(streams.room)).toEqual([]);
   });
 
+  it("a filter that is none is refused, with those there are; an event that viv never writes is named", async () => {
+    const served = await serveRun();
+    for (const [query, message] of [
+      [
+        "rom=queue",
+        'there is no filter "rom"; there are: room, event, task, agent, type, as, from.',
+      ],
+      ["room=queue,quee", 'there is no room "quee"; there are: queue, crew, warden, fleet, demo.'],
+    ]) {
+      const { status, text } = await rawAsk(served, `/events?${query}`);
+      expect([status, JSON.parse(text)]).toMatchObject([
+        400,
+        { error: { code: "USAGE", message } },
+      ]);
+    }
+    const stop = new AbortController();
+    onTestFinished(() => stop.abort());
+    const asked = await served.ask("/events?event=eneded,claimed", { signal: stop.signal });
+    let text = "";
+    for await (const chunk of asked.body as ReadableStream<Uint8Array>) {
+      text += Buffer.from(chunk).toString();
+      if (text.includes("event: hello")) break;
+    }
+    expect(text.match(/^: .*$/gm)).toEqual([': viv writes no event "eneded"; did you mean ended?']);
+  });
+
   it("filters by the type that a task has in this run, and asks again when it could not be read", async () => {
     const looks: ((error: Error | null) => void)[] = [];
     const served = await serveRun(

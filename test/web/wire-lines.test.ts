@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ledgerShow } from "../../src/overview/ledger/operations.ts";
 import { rateBars } from "../../web/src/views/wire/rate.ts";
 import { fits, historyQuery, parseWords, wireLine } from "../../web/src/views/wire/wire-line.ts";
 
@@ -45,8 +46,10 @@ describe("a line of the wire", () => {
       new Array(5).fill(false),
     );
     expect(historyQuery(parseWords("event:unproven,landed who:ada late"))).toEqual({
-      ...{ event: "ended,landed", agent: "ada" },
+      ...{ events: "ended,landed", agents: "ada" },
     });
+    const all = historyQuery(parseWords("room:crew event:x who:a task:t type:u"));
+    expect(Object.keys(ledgerShow.input.shape)).toEqual(expect.arrayContaining(Object.keys(all)));
   });
 });
 

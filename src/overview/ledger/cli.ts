@@ -68,22 +68,38 @@ function noticed({ notice }: { notice: string }, { stderr }: Io): null {
   return null;
 }
 
+/** The processes that seal each ledger. */
+const SEALERS: Record<string, string> = {
+  run: "viv up, viv work, viv serve",
+  crew: "viv crew up",
+  warden: "viv warden up",
+};
+
 const verifyCommand: Command = {
   op: ledgerVerify,
   examples: [["viv ledger verify", "exits with 1 if a closed file or a seal was changed"]],
   exit: ({ ok }: z.output<typeof ledgerVerify.output>) => (ok ? 0 : 1),
   human: ({ ledgers, notes }: z.output<typeof ledgerVerify.output>, term) => {
     const { color } = term;
-    const overview = ledgers.map(({ name, folder, sealed, open, problems }) => [
+    const overview = ledgers.map(({ name, folder, sealed, open, overdue, problems }) => [
       problems.length === 0 ? color.green("ok") : color.red("changed"),
       name,
-      `${counted(sealed, "sealed day")}, ${open.length} not sealed yet`,
+      [
+        `${counted(sealed, "sealed day")}, ${open.length} not sealed yet`,
+        ...(overdue.length > 0 ? [color.yellow(`${overdue.length} without a seal`)] : []),
+      ].join(", "),
       color.dim(plain(folder)),
     ]);
+    const unsealed = ledgers.flatMap(({ name, overdue: [first, ...others] }) => {
+      if (first === undefined) return [];
+      const days = others.length > 0 ? `${first} to ${others.at(-1)} have` : `${first} has`;
+      const why = `no process that seals (${SEALERS[name]}) has run since, or the seals were removed`;
+      return [color.yellow(`${name}: ${days} no seal: ${why}`)];
+    });
     const found = ledgers.flatMap(({ name, problems }) =>
       problems.map(({ file, problem }) => `${name}: ${color.red(file)} ${plain(problem)}`),
     );
-    return [table(overview, term), ...found, ...notes.map(color.yellow)].join("\n");
+    return [table(overview, term), ...found, ...unsealed, ...notes.map(color.yellow)].join("\n");
   },
 };
 

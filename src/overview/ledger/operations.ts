@@ -3,16 +3,22 @@ import { isVivError } from "../../base/errors.ts";
 import { parseSince } from "../../base/since.ts";
 import { parseWhen } from "../../base/when.ts";
 import { followLedgers } from "../../ledger/follow.ts";
-import { type Entry, ledgerLine } from "../../ledger/line.ts";
-import { type Verified, verifySteps } from "../../ledger/verify.ts";
+import { type Entry, ledgerLine, ROOMS } from "../../ledger/line.ts";
+import { overdue } from "../../ledger/seal.ts";
+import { verifySteps } from "../../ledger/verify.ts";
 import { flag, list, text } from "../../operation/fields.ts";
 import { stepsInSlices } from "../../platform/slices.ts";
+import { unknownEvents } from "../../queue/ledger-names.ts";
 import { defineRunOperation, defineRunStream, type RunContext } from "../../queue/operation.ts";
 import { csvHeader, csvRow } from "./csv.ts";
 import { isWanted, type LineFilter, lastLines, ledgersHere, linesNow } from "./ledgers.ts";
 
 const filters = {
-  rooms: list("only lines of these rooms: queue, crew, warden, fleet"),
+  rooms: z.optional(
+    z
+      .array(z.enum(ROOMS))
+      .check(z.describe("only lines of these rooms: queue, crew, warden, fleet")),
+  ),
   events: list("only these events"),
   tasks: list("only lines about these tasks"),
   agents: list("only lines of these workers, members, dogs and people"),
@@ -62,7 +68,8 @@ export const ledgerShow = defineRunOperation({
   async run(context, { limit: most = SHOWN, ...given }) {
     const { sources, notes } = await ledgersHere(context);
     const filter = filterFrom(given, context.now());
-    return { ...(await lastLines(sources, filter, most)), notes };
+    const found = await lastLines(sources, filter, most);
+    return { ...found, notes: [...notes, ...unknownEvents(filter.events)] };
   },
 });
 
@@ -87,9 +94,9 @@ export const ledgerTail = defineRunStream({
   output: z.object({}),
   async *stream(context, { follow, lines: count = TAIL, ...given }) {
     const { sources, notes } = await ledgersHere(context);
-    for (const notice of notes) yield { notice };
     const now = context.now();
     const filter = filterFrom(given, now);
+    for (const notice of [...notes, ...unknownEvents(filter.events)]) yield { notice };
     const feed = followLedgers(sources);
     const recent = new Date(now - TAIL_DAYS * 86_400_000).toISOString();
     const from = { ...filter, since: filter.since ?? recent };
@@ -150,6 +157,8 @@ export const ledgerVerify = defineRunOperation({
         ...{ name: z.string(), folder: z.string(), sealed: z.number() },
         /** Days that are not sealed yet. */
         open: z.array(z.string()),
+        /** Days that are not sealed, and were over a day ago. */
+        overdue: z.array(z.string()),
         problems: z.array(problem),
       }),
     ),
@@ -157,9 +166,12 @@ export const ledgerVerify = defineRunOperation({
   }),
   async run(context) {
     const { sources, notes } = await ledgersHere(context);
-    const ledgers: ({ name: string; folder: string } & Verified)[] = [];
+    const ledgers = [];
     for (const { name, folder } of sources) {
-      ledgers.push({ name, folder, ...(await stepsInSlices(verifySteps(folder))) });
+      const { open, ...found } = await stepsInSlices(verifySteps(folder));
+      const late = overdue(open, context.now());
+      const soon = open.filter((day) => !late.includes(day));
+      ledgers.push({ name, folder, ...found, open: soon, overdue: late });
     }
     return { ok: ledgers.every(({ problems }) => problems.length === 0), ledgers, notes };
   },
@@ -187,6 +199,6 @@ export const ledgerExport = defineRunStream({
       yield { text: format === "csv" ? csvRow(line) : JSON.stringify(line) };
       if (context.signal.aborted) break;
     }
-    return { lines, notes };
+    return { lines, notes: [...notes, ...unknownEvents(filter.events)] };
   },
 });

@@ -41,7 +41,7 @@ async function checkLedger({ run, checked, find }: Examination): Promise<Set<str
     await find({
       code: "changed_record",
       path: below(run.paths, `${run.paths.ledger}/${file}`),
-      message: `a closed file of the ledger: it ${problem}`,
+      message: `a file of the ledger: it ${problem}`,
       repair: "none: put the file back from a backup; viv ledger verify looks at every line",
     });
   }

@@ -177,8 +177,9 @@ export function historyQuery({
   task,
   type,
 }: WireFilter): Record<string, string> {
-  const events = event.split(",").filter(Boolean);
-  const known = events.map((one) => (ENDS.split(" ").includes(one) ? "ended" : one));
-  const query = { room, event: [...new Set(known)].join(","), agent, task, type };
+  const words = event.split(",").filter(Boolean);
+  const known = words.map((one) => (ENDS.split(" ").includes(one) ? "ended" : one));
+  const events = [...new Set(known)].join(",");
+  const query = { rooms: room, events, agents: agent, tasks: task, types: type };
   return Object.fromEntries(Object.entries(query).filter(([, value]) => value !== ""));
 }
