@@ -583,6 +583,23 @@ describe("schedules", () => {
     expect(here.say("schedule", "ls").stdout).toContain("no viv up runs here");
   });
 
+  it("that cannot fire are in the ledger once, and in the report", async () => {
+    const here = farm(
+      toml('[[schedule]]\nname = "m"\ncron = "* * * * * *"\njsonl = "no.jsonl"\n', 0),
+    );
+    const up = here.up();
+    await until("it could not fire", () => events(up).some(({ kind }) => kind === "failed"));
+    up.child.kill("SIGTERM");
+    await up.end();
+    const { lines } = here.json<{ lines: unknown[] }>(
+      ...["ledger", "show", "--events", "schedule_failed"],
+    );
+    const text = expect.stringContaining("no.jsonl");
+    expect(lines).toMatchObject([{ room: "fleet", schedule: "m", note: text }]);
+    const { needs_you } = here.json<{ needs_you: unknown[] }>("report");
+    expect(needs_you).toMatchObject([{ kind: "schedule", subject: "m", text }]);
+  });
+
   it.each([
     [
       'cron = "61 * * * *"',

@@ -135,7 +135,7 @@ describe("a schedule", () => {
     const files = {
       ...host.files,
       update: async (...args: Parameters<typeof host.files.update>) => {
-        if (++writes === 2) throw new Error("killed");
+        if (++writes >= 2) throw new Error("killed");
         return host.files.update(...args);
       },
     };
@@ -190,6 +190,25 @@ describe("a schedule", () => {
     await pass(CHAIN);
     expect(await ids()).toHaveLength(3);
     expect(host.files.read().get("nightly")).not.toHaveProperty("note");
+  });
+
+  it("says once that it fails, and again when the reason is another or it had fired meanwhile", async () => {
+    let why: string | null = "no file";
+    const readText = (path: string) => {
+      if (why !== null) throw new Error(why);
+      return host.readText(path);
+    };
+    await pass(CHAIN);
+    at("2026-11-18T07:00:00Z");
+    for (const next of ["no file", "no file", "bad line", null, "no file"]) {
+      why = next;
+      await pass(CHAIN, { ...host, readText }).catch(() => {});
+      if (next === null) at("2026-11-19T07:00:00Z");
+    }
+    expect(events.map((one) => (one.kind === "failed" ? one.why : one.kind))).toEqual([
+      ...["no file", "bad line", "fired", "no file"],
+    ]);
+    expect(events[0]).toMatchObject({ name: "nightly", fire: "2026-11-18T07:00:00.000Z" });
   });
 
   it("with another pattern has no past either", async () => {
