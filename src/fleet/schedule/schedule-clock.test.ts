@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
 import { openRun } from "../../app/open-run.ts";
+import { VivError } from "../../base/errors.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Schedule } from "./config.ts";
 import { loadCron } from "./cron.ts";
@@ -91,6 +92,24 @@ describe("a schedule", () => {
     expect(await ids()).toEqual([`${id}.4`, `${id}.a`, `${id}.b`]);
     expect((await store.show(`${id}.b`))?.task).toMatchObject({ depends_on: [`${id}.a`, "t.1"] });
     expect((await store.show(`${id}.4`))?.task).toMatchObject({ parent: `${id}.a` });
+  });
+
+  it.each([
+    [
+      "two that wait for each other",
+      '{"id":"b","type":"x","depends_on":["c"]}\n{"id":"c","type":"x","depends_on":["b","a"]}',
+    ],
+    ["one that waits for itself", '{"id":"b","type":"x","depends_on":["b"]}'],
+    ["an id that is no name", '{"id":"b/c","type":"x"}'],
+    ["an id that is too long behind the fire's", `{"id":"${"b".repeat(120)}","type":"x"}`],
+    ["a dependency that is no list", '{"id":"b","type":"x","depends_on":"a"}'],
+    ["no type", '{"id":"b"}'],
+  ])("enqueues nothing of a chain with %s", async (_, lines) => {
+    const text = `{"id":"a","type":"x"}\n${lines}\n`;
+    await pass(CHAIN);
+    at("2026-11-18T07:00:01Z");
+    await expect(pass(CHAIN, { ...host, readText: () => text })).rejects.toThrow(VivError);
+    expect(await ids()).toEqual([]);
   });
 
   it("is enqueued once by two processes", async () => {
