@@ -35,9 +35,11 @@ export function tasksOf(schedule: Schedule, fire: string, text: string): TaskSpe
     const { type, payload } = tasks;
     return [{ ...common, id: fire, type, ...(payload && { payload }) }];
   }
+  const { path } = tasks;
+  const invalid = (what: string) => new VivError("INVALID", `${path} ${what}.`);
   const specs = text.split("\n").flatMap((line, i): TaskSpec[] => {
     if (line.trim() === "") return [];
-    return [{ ...common, ...specIn(line, i + 1) }];
+    return [{ ...common, ...specIn(line, i + 1, path) }];
   });
   if (specs.length > MOST_TASKS) throw invalid(`has more than ${MOST_TASKS} tasks`);
   if (specs.length === 0) throw invalid("has no task");
@@ -45,7 +47,7 @@ export function tasksOf(schedule: Schedule, fire: string, text: string): TaskSpe
   if (own.size < specs.length) throw invalid("has an id twice");
   const ring = ringIn(specs);
   if (ring !== null) {
-    const message = `its tasks wait for each other: ${ring.join(" → ")}; drop one of these dependencies.`;
+    const message = `tasks of ${path} wait for each other: ${ring.join(" → ")}; drop one of these dependencies.`;
     throw new VivError("DEPENDENCY_CYCLE", message);
   }
   const inFire = (id: string) => (own.has(id) ? `${fire}.${id}` : id);
@@ -57,7 +59,7 @@ export function tasksOf(schedule: Schedule, fire: string, text: string): TaskSpe
   }));
 }
 
-function specIn(line: string, number: number): TaskSpec {
+function specIn(line: string, number: number, path: string): TaskSpec {
   try {
     const spec = specFromObject(parseUserJson(line, "it"));
     const newId = () => String(number);
@@ -65,7 +67,7 @@ function specIn(line: string, number: number): TaskSpec {
     return { ...spec, id };
   } catch (error) {
     if (!(error instanceof VivError)) throw error;
-    throw new VivError(error.code, `line ${number}: ${error.message}`, error.details);
+    throw new VivError(error.code, `${path} line ${number}: ${error.message}`, error.details);
   }
 }
 
@@ -84,8 +86,4 @@ function ringIn(specs: readonly TaskSpec[]): string[] | null {
     id = needOf(id);
   }
   return id === undefined ? null : [...path.slice(path.indexOf(id)), id];
-}
-
-function invalid(what: string): VivError {
-  return new VivError("INVALID", `it ${what}.`);
 }
