@@ -113,6 +113,7 @@ describe("viv up on a run", () => {
     here.write("viv.toml", toml("[workres]\n"));
     await until("ps shows the bad edit", () => here.ps().note.includes('"workres"'));
     expect(here.say("ps").stdout).toContain("the last good viv.toml counts");
+    expect(here.say("top").stdout).toContain("viv config check: the last good viv.toml counts");
     expect(here.part("worker-1")?.restarts).toBe(1);
     here.write("viv.toml", toml("", 2));
     await until("there are two", () => here.part("worker-2")?.state === "idle");
