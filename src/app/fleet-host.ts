@@ -20,9 +20,9 @@ import { mergeSection } from "../merge/config.ts";
 import { notifySection } from "../notify/config.ts";
 import { type Context, definedIn, type RunPlace } from "../operation/operation.ts";
 import { mkdirSync, openSync, removeSync, renameSync } from "../platform/files/beneath.ts";
-import { readTrusted } from "../platform/files/owned.ts";
 import { runRegistryIn } from "../platform/files/run-registry.ts";
 import { explained } from "../platform/files/state-files.ts";
+import { readText } from "../platform/files/texts.ts";
 import { localChildren, timers } from "../platform/processes/children.ts";
 import { localMachine } from "../platform/processes/machine.ts";
 import { runLineOf, runSection } from "../queue/config-run.ts";
@@ -212,7 +212,7 @@ export function schedulePorts(): SchedulePort {
   const machine = localMachine();
   return {
     folderOf: (store) => scheduleFolder(store.folder, store.extension(WORK_SITE) !== null),
-    readText: readTrusted,
+    readText,
     isUp: (store) => {
       const last = fleetFilesIn(store.folder).read();
       return last !== null && isRunning(last, machine);

@@ -1,9 +1,10 @@
-import { isVivError } from "../base/errors.ts";
+import { isVivError, unlessRefused } from "../base/errors.ts";
 import { isName } from "../base/names.ts";
 import { quoted } from "../base/text.ts";
 import { crewPs } from "../crew/operations.ts";
 import { findCrew } from "../crew/requests.ts";
 import { type FleetState, fleetFilesIn } from "../fleet/fleet-files.ts";
+import { scheduleLs } from "../fleet/schedule/operations.ts";
 import { upFilesIn } from "../fleet/up-files.ts";
 import { isRunning } from "../fleet/ups.ts";
 import type { Io } from "../operation/io.ts";
@@ -22,7 +23,7 @@ import { findRun } from "./find-run.ts";
 
 /** What a report says about the crew and the warden: those that their own commands find here. */
 export const reportPorts: ReportPort = {
-  ...{ crew, parkedAgents, upNote, warden, commitsNotIn, defaultRun },
+  ...{ crew, parkedAgents, failedSchedules, upNote, warden, commitsNotIn, defaultRun },
 };
 
 async function crew(context: Context, since: string): Promise<CrewFacts | null> {
@@ -62,6 +63,11 @@ async function parkedAgents(run: string): Promise<ParkedAgent[]> {
   });
   const parts = (fleetAt(run)?.parts ?? []).filter(({ state }) => state === "parked");
   return [...agents, ...parts.map(({ name, note }) => ({ name, note, command: "viv ps" }))];
+}
+
+async function failedSchedules(context: Context): ReturnType<ReportPort["failedSchedules"]> {
+  const found = await unlessRefused(() => scheduleLs.run(context, {}));
+  return (found?.schedules ?? []).filter(({ note }) => note !== "");
 }
 
 function upNote(run: string): string | null {

@@ -33,5 +33,6 @@ function scheduleEntryOf({ kind, name, fire, why, created }: Record<string, unkn
   const of = { room: "fleet" as const, agent: "schedule", schedule: name, fire };
   if (kind === "fired") return { ...of, event: "schedule_fired" as const, created };
   if (kind === "skipped") return { ...of, event: "schedule_skipped" as const, note: why };
+  if (kind === "failed") return { ...of, event: "schedule_failed" as const, note: why };
   return null;
 }

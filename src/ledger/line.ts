@@ -70,6 +70,7 @@ export const FLEET_EVENTS = [
   "config_bad", // the last good one counts: note
   "schedule_fired", // schedule, task
   "schedule_skipped",
+  "schedule_failed", // once for a row of tries with one reason: schedule, fire, note
 ] as const;
 
 export type RoomEvent =

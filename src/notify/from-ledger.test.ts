@@ -98,6 +98,13 @@ describe("news in a ledger", () => {
   });
 });
 
+it("is a schedule that could not fire, for those who ask what needs them", () => {
+  const line = { at: AT, event: "schedule_failed", room: "fleet", schedule: "n", note: "no file" };
+  expect(newsFromLedger([line as unknown as LedgerLine])).toMatchObject([
+    { subject: "n", text: "schedule n could not fire: no file", also: ["needs_you"] },
+  ]);
+});
+
 describe("a budget", () => {
   it("is news at 80 % and at its end, in the words of the budget itself", () => {
     const limits = { day: { usd: 20 }, run: { tokens: 1000 }, attempt: { usd: 100 } };

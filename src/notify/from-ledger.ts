@@ -49,6 +49,7 @@ function because(why: unknown): string {
 
 function newsIn(line: LedgerLine): News | null {
   const { event, at, task, type } = line;
+  if (line.room === "fleet") return scheduleNews(line);
   if (task === undefined) return null;
   const about = { at, subject: task, type };
   if (event === "ended") return newsOfEnd(line, about);
@@ -65,6 +66,14 @@ function newsIn(line: LedgerLine): News | null {
   const which = line.commit ?? line.url ?? at;
   const fact = `${event} ${task} ${String(which)}`;
   return { ...about, fact, event: event as unknown as NotifyEvent, ...ofMerge(line) };
+}
+
+function scheduleNews({ event, schedule, note, at }: LedgerLine): News | null {
+  if (String(event) !== "schedule_failed") return null;
+  const name = String(schedule);
+  const text = `schedule ${name} could not fire${because(note)}`;
+  const fact = `schedule_failed ${name} ${at}`;
+  return { fact, event: "schedule_failed", at, subject: name, text, todo: "viv schedule ls" };
 }
 
 /** How the note of a choke begins: see describeChoke. */

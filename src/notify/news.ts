@@ -13,6 +13,7 @@ export const NOTIFY_EVENTS = [
   "account_closed",
   "executed", // the warden ended an agent
   "parked", // a member of a crew waits for a correction
+  "schedule_failed", // its tasks could not be enqueued
   "landed",
   "conflict", // with the target of the merge
   "merge_red", // the proof of a merge failed
@@ -44,6 +45,7 @@ export interface News {
 
 const WAITS_FOR_PEOPLE: readonly NotifyEvent[] = [
   ...(["review", "failed", "budget_used", "account_closed", "parked", "held"] as const),
+  "schedule_failed",
 ];
 
 const MAX_TEXT = 500;

@@ -52,7 +52,7 @@ const ENDS: ReadonlySet<string> = new Set(["ended", "approved", "rejected", "can
 async function stillTrue(store: Pick<Store, "show">, news: readonly News[]): Promise<News[]> {
   const kept: News[] = [];
   for (const one of news) {
-    const isOfTask = one.subject !== undefined && !one.event.startsWith("budget");
+    const isOfTask = one.subject !== undefined && !/^(budget|schedule)_/.test(one.event);
     const view = isOfTask ? await store.show(one.subject as string).catch(() => null) : null;
     const isState = one.event === "review" || one.event === "failed";
     // Claimed: its end is recorded, and it is moved in a moment.

@@ -1,5 +1,4 @@
 import type * as z from "zod/mini";
-import { formatCount } from "../base/amount.ts";
 import { formatTook } from "../base/duration.ts";
 import { formatSize } from "../base/size.ts";
 import { counted } from "../base/text.ts";
@@ -10,33 +9,37 @@ import { Progress } from "../operation/progress.ts";
 import { plain, type Term, table } from "../operation/term.ts";
 import { paintState } from "../queue/cli/paint.ts";
 import { storePort } from "../queue/operation.ts";
+import { DrainProgress } from "./drain-progress.ts";
 import { type WorkEvent, type WorkInput, type WorkReport, work } from "./operations/work.ts";
 import { workspaces } from "./operations/workspaces.ts";
 
-/** The last line of `viv work --drain` on a terminal: how much of the run is done. */
+/** The last line of `viv work --drain` on a terminal: how much of what it takes is done. */
 function drainProgress(io: Io, context: Context) {
   const progress = new Progress(io, "ended");
+  let drain: DrainProgress | undefined;
   let isLooking = false;
   let isOver = false;
   let restsUntil = 0;
   const look = async () => {
-    const { done, failed, review, pending, claimed, waiting } = await (
-      await context.use(storePort)
-    ).counts();
-    const ended = done + failed + review;
-    const total = ended + pending + claimed + waiting;
-    const note = failed > 0 ? `${formatCount(failed)} failed` : undefined;
-    if (!isOver) progress.update({ done: ended, total, note });
+    await drain?.look(await context.use(storePort));
+    show();
   };
-  const update = () => {
+  const show = () => {
+    const progressed = drain?.now();
+    if (progressed && !isOver) progress.update(progressed);
+  };
+  const update = (event: WorkEvent) => {
     progress.aside();
+    if (event.kind === "started") drain = new DrainProgress(event.types);
+    if (event.kind === "ended") drain?.ended(event.id, event.to);
+    show();
     const begin = performance.now();
     if (io.stderr.isTTY !== true || isLooking || begin < restsUntil) return;
     isLooking = true;
     look()
       .catch(() => {}) // The worker itself reports errors.
       .finally(() => {
-        // Counting a large run takes a while: a twentieth of the time at most.
+        // Listing a large run takes a while: a twentieth of the time at most.
         restsUntil = performance.now() + Math.max(100, 20 * (performance.now() - begin));
         isLooking = false;
       });
@@ -67,7 +70,7 @@ const workCommand: Command = {
     return {
       event: (event: Stamped<WorkEvent>) => {
         if (event.kind === "finished") progress?.end();
-        else progress?.update();
+        else progress?.update(event);
         return describe(event, term);
       },
       close: () => progress?.end(),

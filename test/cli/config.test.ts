@@ -71,6 +71,42 @@ describe("viv config check", () => {
     ]);
   });
 
+  it("warns of types without a route, of a schedule that cannot fire, and of a missing certificate", async () => {
+    handler();
+    write("bad.jsonl", '{"type":"t"}\n{"type":"t","pirority":"low"}\n');
+    write("some.jsonl", '{"type":"t"}\n{"type":"xx"}\n');
+    const schedule = (name: string, line: string) =>
+      `[[schedule]]\nname = "${name}"\ncron = "@daily"\n${line}\n`;
+    write(
+      "viv.toml",
+      `[handlers.t]\nhandler = "./h.sh"\n[workers]\ntypes = ["t", "bb"]\n[workers.c]\ntypes = ["cc"]\n` +
+        schedule("a", 'jsonl = "no.jsonl"') +
+        schedule("b", 'chain = "bad.jsonl"') +
+        schedule("c", 'jsonl = "some.jsonl"') +
+        schedule("d", 'type = "yy"') +
+        schedule("e", 'jsonl = "no.jsonl"\nenabled = false') +
+        schedule("f", 'type = "t"') +
+        '[server]\ntls_cert = "c.pem"\ntls_key = "k.pem"\n',
+    );
+    const { status, stdout } = await cli(["config", "check"], around());
+    expect(status).toBe(0);
+    expect(stdout.match(/viv\.toml:\d+: .*/g)).toEqual([
+      expect.stringMatching(
+        /^viv\.toml:4: \[workers\]: no route takes tasks of type bb, .*\[handlers\.bb\]/,
+      ),
+      expect.stringMatching(/^viv\.toml:6: \[workers\.c\]: no route takes tasks of type cc/),
+      expect.stringMatching(
+        /^viv\.toml:10: \[\[schedule\]\] a cannot fire: .*no\.jsonl is not there/,
+      ),
+      expect.stringMatching(
+        /^viv\.toml:11: \[\[schedule\]\] b cannot fire: bad\.jsonl line 2: .* "priority"/,
+      ),
+      expect.stringMatching(/^viv\.toml:18: \[\[schedule\]\] c: no route takes tasks of type xx/),
+      expect.stringMatching(/^viv\.toml:22: \[\[schedule\]\] d: no route takes tasks of type yy/),
+      expect.stringMatching(/^viv\.toml:33: c\.pem of \[server\] cannot be read/),
+    ]);
+  });
+
   it("warns of what a crew would drop or park, and of a crew without a member", async () => {
     handler();
     const check = async (crew: string) => {

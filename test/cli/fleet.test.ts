@@ -115,6 +115,7 @@ describe("viv up on a run", () => {
     here.write("viv.toml", toml("[workres]\n"));
     await until("ps shows the bad edit", () => here.ps().note.includes('"workres"'));
     expect(here.say("ps").stdout).toContain("the last good viv.toml counts");
+    expect(here.say("top").stdout).toContain("viv config check: the last good viv.toml counts");
     expect(here.part("worker-1")?.restarts).toBe(1);
     here.write("viv.toml", toml("", 2));
     await until("there are two", () => here.part("worker-2")?.state === "idle");
@@ -661,6 +662,23 @@ describe("schedules", () => {
     expect(ids().length - 1 - created).toBeLessThanOrEqual(1); // killed between a fire and its line
     expect(here.say("schedule", "resume", "tick").stdout).toContain("tick is on");
     expect(here.say("schedule", "ls").stdout).toContain("no viv up runs here");
+  });
+
+  it("that cannot fire are in the ledger once, and in the report", async () => {
+    const here = farm(
+      toml('[[schedule]]\nname = "m"\ncron = "* * * * * *"\njsonl = "no.jsonl"\n', 0),
+    );
+    const up = here.up();
+    await until("it could not fire", () => events(up).some(({ kind }) => kind === "failed"));
+    up.child.kill("SIGTERM");
+    await up.end();
+    const { lines } = here.json<{ lines: unknown[] }>(
+      ...["ledger", "show", "--events", "schedule_failed"],
+    );
+    const text = expect.stringContaining("no.jsonl");
+    expect(lines).toMatchObject([{ room: "fleet", schedule: "m", note: text }]);
+    const { needs_you } = here.json<{ needs_you: unknown[] }>("report");
+    expect(needs_you).toMatchObject([{ kind: "schedule", subject: "m", text }]);
   });
 
   it.each([

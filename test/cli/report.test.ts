@@ -427,6 +427,16 @@ describe("what needs a person", () => {
     ]);
   });
 
+  it("is a schedule that could not fire", async () => {
+    const schedule = '[[schedule]]\nname = "n"\ncron = "@daily"\njsonl = "n.jsonl"\n';
+    writeFileSync(join(folder, "viv.toml"), `run = "run"\n${schedule}`);
+    const state = { handled: new Date().toISOString(), note: "no such file" };
+    writeFileSync(join(run, "schedules.json"), JSON.stringify({ n: state, gone: state }));
+    expect(brief(await report())).toEqual([
+      ["schedule", "n", "could not fire: no such file", "viv schedule ls"],
+    ]);
+  });
+
   it("is a merge that does not go on, with the command of the queue", async () => {
     const landing = (task: string, more: Partial<Landing>): void => {
       const whole = {

@@ -17,7 +17,7 @@ export function snapshotOf(more: Partial<Snapshot> = {}): Snapshot {
   for (const { state } of more.tasks ?? []) counts[state]++;
   return {
     ...{ run_id: "night", run_dir: "/runs/night", at: new Date(NOW).toISOString() },
-    ...{ counts, paused: null, events_per_minute: 42 },
+    ...{ counts, paused: null, note: null, events_per_minute: 42 },
     ...{ cost: { usd: 1.5, budget: 20 }, gate: { max: 4, held: 2, queued: 3 } },
     ...{ tasks: [], more: 0, workers: [], crew: null, parts: null, ...more },
   };

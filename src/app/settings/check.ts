@@ -12,6 +12,7 @@ import { routeProblems } from "../../work/check-routes.ts";
 import { routesSection } from "../../work/config-route.ts";
 import type { RouteHost } from "../../work/host.ts";
 import { parseConfig } from "../config.ts";
+import { partProblems } from "./part-problems.ts";
 
 /** Something to change, with its place. */
 export const finding = z.object({
@@ -96,6 +97,7 @@ async function warningsOf(
     const message = `the template of pull requests ${body} does not exist; viv pr would be held`;
     found.push(at("merge.body", message));
   }
+  for (const { path, message } of await partProblems(config, host)) found.push(at(path, message));
   if (routes.size === 0) {
     found.push(
       warning("there is no route; write [handlers.default], or start viv work with --handler"),

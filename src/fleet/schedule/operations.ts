@@ -16,7 +16,7 @@ import { type ScheduleFiles, scheduleFilesIn } from "./schedule-files.ts";
 export interface SchedulePort {
   /** Where a run keeps what people have decided. */
   folderOf(store: Store): string;
-  /** Throws the system's error. */
+  /** Throws INVALID. */
   readText(path: string): string;
   isUp(store: Store): boolean;
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { newFolder } from "../../../test/support/folders.ts";
 import { openRun } from "../../app/open-run.ts";
+import { VivError } from "../../base/errors.ts";
 import type { Store } from "../../queue/store.ts";
 import type { Schedule } from "./config.ts";
 import { loadCron } from "./cron.ts";
@@ -93,6 +94,24 @@ describe("a schedule", () => {
     expect((await store.show(`${id}.4`))?.task).toMatchObject({ parent: `${id}.a` });
   });
 
+  it.each([
+    [
+      "two that wait for each other",
+      '{"id":"b","type":"x","depends_on":["c"]}\n{"id":"c","type":"x","depends_on":["b","a"]}',
+    ],
+    ["one that waits for itself", '{"id":"b","type":"x","depends_on":["b"]}'],
+    ["an id that is no name", '{"id":"b/c","type":"x"}'],
+    ["an id that is too long behind the fire's", `{"id":"${"b".repeat(120)}","type":"x"}`],
+    ["a dependency that is no list", '{"id":"b","type":"x","depends_on":"a"}'],
+    ["no type", '{"id":"b"}'],
+  ])("enqueues nothing of a chain with %s", async (_, lines) => {
+    const text = `{"id":"a","type":"x"}\n${lines}\n`;
+    await pass(CHAIN);
+    at("2026-11-18T07:00:01Z");
+    await expect(pass(CHAIN, { ...host, readText: () => text })).rejects.toThrow(VivError);
+    expect(await ids()).toEqual([]);
+  });
+
   it("is enqueued once by two processes", async () => {
     await pass(CHAIN);
     at("2026-11-18T07:00:01Z");
@@ -135,7 +154,7 @@ describe("a schedule", () => {
     const files = {
       ...host.files,
       update: async (...args: Parameters<typeof host.files.update>) => {
-        if (++writes === 2) throw new Error("killed");
+        if (++writes >= 2) throw new Error("killed");
         return host.files.update(...args);
       },
     };
@@ -190,6 +209,25 @@ describe("a schedule", () => {
     await pass(CHAIN);
     expect(await ids()).toHaveLength(3);
     expect(host.files.read().get("nightly")).not.toHaveProperty("note");
+  });
+
+  it("says once that it fails, and again when the reason is another or it had fired meanwhile", async () => {
+    let why: string | null = "no file";
+    const readText = (path: string) => {
+      if (why !== null) throw new Error(why);
+      return host.readText(path);
+    };
+    await pass(CHAIN);
+    at("2026-11-18T07:00:00Z");
+    for (const next of ["no file", "no file", "bad line", null, "no file"]) {
+      why = next;
+      await pass(CHAIN, { ...host, readText }).catch(() => {});
+      if (next === null) at("2026-11-19T07:00:00Z");
+    }
+    expect(events.map((one) => (one.kind === "failed" ? one.why : one.kind))).toEqual([
+      ...["no file", "bad line", "fired", "no file"],
+    ]);
+    expect(events[0]).toMatchObject({ name: "nightly", fire: "2026-11-18T07:00:00.000Z" });
   });
 
   it("with another pattern has no past either", async () => {

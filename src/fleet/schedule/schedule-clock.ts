@@ -20,6 +20,8 @@ export interface ScheduleHost {
 export type ScheduleEvent =
   | { kind: "fired"; name: string; fire: string; tasks: number; created: number }
   | { kind: "skipped"; name: string; fire?: string; why: string }
+  /** The first of a row of tries that fail for one reason. */
+  | { kind: "failed"; name: string; fire: string; why: string }
   | { kind: "trouble"; name: string; message: string };
 
 /** One pass over a schedule: all that is due is enqueued or skipped. Throws what a fire failed with. */
@@ -113,7 +115,12 @@ async function fire(
     emit({ kind: "fired", name, fire: at, tasks: specs.length, created: enqueued });
   } catch (error) {
     const note = messageOf(error);
-    await change((state) => ({ ...state, note }));
+    let isNews = false;
+    await change((state) => {
+      isNews = state.note !== note;
+      return { ...state, note };
+    });
+    if (isNews) emit({ kind: "failed", name, fire: at, why: note });
     throw error;
   }
 }

@@ -197,7 +197,15 @@ function row(line: Entry, term: Term, widths: Widths): string {
   return detail === "" ? head.trimEnd() : `${head}  ${dim(detail)}`;
 }
 
-const BAD = new Set(["executed", "failed", "conflict", "merge_red", "part_parked", "config_bad"]);
+const BAD = new Set([
+  "executed",
+  "failed",
+  "conflict",
+  "merge_red",
+  "part_parked",
+  "config_bad",
+  "schedule_failed",
+]);
 const GOOD = new Set(["landed", "approved", "pardoned", "saved"]);
 const ATTENTION = new Set(["needs_you", "held", "parked", "paused", "pool_paused", "cancelled"]);
 

@@ -48,6 +48,7 @@ export interface NeedFacts {
   hasWorker: boolean;
   /** What workers say of their viv.toml: a bad edit, routes that would fail every task. */
   remarks: readonly { workers: readonly string[]; text: string }[];
+  failedSchedules: readonly { name: string; note: string }[];
   /** What to type so that a worker takes what is pending. */
   workCommand: string;
   /** Lines of the ledger that cannot be read. */
@@ -240,6 +241,10 @@ function otherNeeds(facts: NeedFacts): Need[] {
     needs.push(
       need("config", text, { subject, command: "viv config check", count: workers.length }),
     );
+  }
+  for (const { name, note } of facts.failedSchedules) {
+    const command = `viv schedule ls${runWords}`;
+    needs.push(need("schedule", `could not fire: ${note}`, { subject: name, command }));
   }
   if (facts.paused !== null) {
     const { by, note } = facts.paused;

@@ -89,6 +89,7 @@ export const report = defineRunOperation({
         quarantine: join(store.folder, "quarantine"),
         hasWorker: workers.some(({ process, claims }) => process !== "none" || claims.length > 0),
         remarks: remarksOf(workers, port.upNote(store.location)),
+        failedSchedules: await port.failedSchedules(context),
         workCommand: await workCommand(context),
         damagedLines: digest.damaged,
         paused: await store.paused(),

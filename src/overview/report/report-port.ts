@@ -49,6 +49,8 @@ export interface ReportPort {
   warden(context: Context, since: string): Promise<WardenFacts | null>;
   /** Of the `viv up` that works on this run. */
   parkedAgents(run: string): Promise<ParkedAgent[]>;
+  /** Schedules whose last fire could not be enqueued, with the reason. */
+  failedSchedules(context: Context): Promise<{ name: string; note: string }[]>;
   /** What that `viv up` says of its viv.toml; null: nothing. */
   upNote(run: string): string | null;
   /** Of these commits, those not in the branch `target` (null: in what is checked out); none where that cannot be told. */

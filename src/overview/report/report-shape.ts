@@ -10,6 +10,7 @@ export const NEEDS = [
   "merge",
   "setup",
   "config",
+  "schedule",
   "paused",
   "account",
   "crew",

@@ -18,17 +18,22 @@ export function header(model: Model, now: number, hasColor: boolean): Line[] {
   const { snapshot, size } = model;
   const height = headerHeight(model);
   if (snapshot === null || height === 0) return [];
-  const paused = snapshot.paused ? [[span(` ${pauseLine(snapshot.paused, now)}`, "yellow")]] : [];
+  const { note } = snapshot;
+  const notes = [
+    ...(snapshot.paused ? [[span(` ${pauseLine(snapshot.paused, now)}`, "yellow")]] : []),
+    // The command stands first: a narrow terminal cuts the end.
+    ...(note ? [[span(" viv config check: ", "bold"), span(note, "red")]] : []),
+  ];
   const counts = countsLine(snapshot, size.columns);
   if (height === 1) return [counts];
-  const rest = [counts, ...paused];
+  const rest = [counts, ...notes];
   if (size.rows < 16) return [titleLine(snapshot, now, size.columns), ...rest];
   return [
     titleLine(snapshot, now, size.columns),
     stateBar(snapshot, size.columns, hasColor),
     counts,
     meters(snapshot, size.columns),
-    ...paused,
+    ...notes,
   ];
 }
 

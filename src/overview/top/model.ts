@@ -87,9 +87,9 @@ export function headerHeight({
   size: { rows },
   snapshot,
 }: Pick<Model, "size" | "snapshot">): number {
-  const paused = snapshot?.paused ? 1 : 0;
-  if (rows >= 16) return 4 + paused;
-  return rows >= 10 ? 2 + paused : rows >= 6 ? 1 : 0;
+  const notes = (snapshot?.paused ? 1 : 0) + (snapshot?.note ? 1 : 0);
+  if (rows >= 16) return 4 + notes;
+  return rows >= 10 ? 2 + notes : rows >= 6 ? 1 : 0;
 }
 
 /** Besides the header: the tabs, the names of the columns, the keys. */

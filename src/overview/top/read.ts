@@ -7,8 +7,10 @@ import { countsInWords } from "../../queue/schemas.ts";
 import { wordOf } from "../../queue/states.ts";
 import type { Counts } from "../../queue/store.ts";
 import type { Task } from "../../queue/task.ts";
+import { remarkIn } from "../../work/remark.ts";
 import { lying, workersOf } from "../operations.ts";
 import { titleOf } from "../report/read-run.ts";
+import { reportPort } from "../report/report-port.ts";
 import type { TopHost } from "./host.ts";
 import type { Tab } from "./model.ts";
 import { ORDER } from "./rows.ts";
@@ -74,16 +76,18 @@ export class TopReader {
     const tasks = rows.map((row) => this.#known(row));
     const listed = ORDER.reduce((sum, word) => sum + counts[word], 0);
     const budget = here.config?.section(budgetSection).day.usd ?? null;
+    const workers = await workersOf(store);
     return {
       ...{ run_id: store.runId, run_dir: store.location, at: new Date(now()).toISOString() },
       counts,
       paused: await store.paused(),
+      note: await this.#note(workers),
       events_per_minute: this.#today.eventsPerMinute,
       cost: { usd: this.#today.usd, budget },
       gate: await this.#gate(),
       tasks,
       more: Math.max(0, listed - tasks.length),
-      workers: await workersOf(store),
+      workers,
       ...(await this.#isOther.get()),
     };
   }
@@ -143,6 +147,13 @@ export class TopReader {
     const { type = null, priority, title, above } = this.#facts.get(row.id) ?? {};
     const step = row.state === "claimed" ? this.#steps.get(row.id) : undefined;
     return { ...row, type, priority, above, title: step === undefined ? title : `▸ ${step}` };
+  }
+
+  async #note(workers: Snapshot["workers"]): Promise<string | null> {
+    const { store, use } = this.#context;
+    const ofUp = (await use(reportPort)).upNote(store.location);
+    const said = workers.map(({ alive, note }) => (alive ? remarkIn(note) : null));
+    return ofUp ?? said.find((one) => one !== null) ?? null;
   }
 
   async #gate(): Promise<Snapshot["gate"]> {

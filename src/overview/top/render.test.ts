@@ -54,6 +54,22 @@ it("fills the screen: header, table, keys", () => {
   expect(lines.at(-1)).toMatch(/^F1Help .*F10Quit$/);
 });
 
+it("says above each tab that viv.toml cannot be used, with the command first", () => {
+  const note = "the last good viv.toml counts: /a/viv.toml:3: unknown key";
+  const bad = snapshotOf({ ...NIGHT, note });
+  for (const [rows, line, keys] of [
+    [24, 5, []],
+    [24, 5, ["tab"]],
+    [24, 5, ["backtab"]],
+    [12, 3, []],
+  ] as const) {
+    const lines = drawn(modelOf(bad, 70, rows, ...keys));
+    expect(lines[line]).toMatch(/^ viv config check: the last good viv\.toml counts: \/a\//);
+    expect(lines[line + 1]).toContain("Workers");
+    expect(lines).toHaveLength(rows);
+  }
+});
+
 it("teaches where there is nothing", () => {
   const empty = snapshotOf();
   const texts = ["", "tab", "backtab"].map((key) =>

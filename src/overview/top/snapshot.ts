@@ -45,6 +45,8 @@ export const snapshot = z.object({
   ...{ run_id: z.string(), run_dir: z.string(), at: z.string() },
   counts,
   paused: z.nullable(pause),
+  /** What viv up or a worker says of its viv.toml; null: nothing. */
+  note: text,
   events_per_minute: z.number(),
   /** Since midnight, UTC; `budget` null: none. */
   cost: z.object({ usd: z.number(), budget: z.nullable(z.number()) }),
