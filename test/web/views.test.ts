@@ -101,6 +101,17 @@ describe.skipIf(!hasBrowser)("each view", () => {
     await context.close();
   });
 
+  test("the fleet shows what a worker does in a window of any width", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/fleet`);
+    const doing = page.locator("td.doing").first();
+    await doing.waitFor();
+    for (const width of [390, 761, 768, 900, 1000, 1001, 1181, 1281, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect.soft((await doing.boundingBox())?.width, `${width} px`).toBeGreaterThan(200);
+    }
+    await context.close();
+  });
+
   test("the wire keeps the task beside a worker with a long name, also on a phone", async () => {
     const ledger = server.operations["ledger show"];
     const at = new Date().toISOString();
