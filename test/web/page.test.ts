@@ -43,6 +43,32 @@ describe.skipIf(!hasBrowser)("the page", () => {
     });
   });
 
+  test("another filter begins at the top of every column, for the eye and for the keys", async () => {
+    await withServer({ tasks: 10_000 }, async (server) => {
+      const { page, context } = await openPage(browser, `${server.url}/#/board`);
+      const columns = ["done", "ready"].map((name) => page.locator(`[data-column="${name}"]`));
+      for (const column of columns) {
+        await column.locator(".card").first().hover();
+        await page.mouse.wheel(0, 60_000);
+        await column.locator("footer", { hasText: /^[1-9]\d\d–/ }).waitFor();
+        await column.locator(".card:not(.is-empty)").nth(8).focus();
+      }
+      await page.keyboard.press("/");
+      await page.keyboard.type("type:fix");
+      await page.getByText(/ of 10,000 tasks$/).waitFor();
+      for (const column of columns) {
+        await column.locator("footer", { hasText: /^1–/ }).waitFor();
+        expect(await column.locator(".scroll").evaluate((one) => one.scrollTop)).toBe(0);
+      }
+      const newest = server.run.done.find(({ type }) => type === "fix")?.id ?? "";
+      await page.locator('[data-column="done"] .card', { hasText: newest }).waitFor();
+      await page.keyboard.press("Enter");
+      await page.keyboard.press("j");
+      await page.locator('[data-column="ready"] [data-index="0"]:focus').waitFor();
+      await context.close();
+    });
+  });
+
   test("the filter and the open task are in the address; back goes back", async () => {
     await withServer({}, async (server) => {
       const { page, context } = await openPage(browser, `${server.url}/#/board`);

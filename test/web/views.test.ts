@@ -79,6 +79,39 @@ describe.skipIf(!hasBrowser)("each view", () => {
     }, 120_000);
   }
 
+  test("the graph leaves out names that are too small to read, until it is zoomed", async () => {
+    const { graph } = server.operations;
+    const column = (at: number) => Array.from({ length: 50 }, (_, n) => `fix.${at * 50 + n}`);
+    const ids = Array.from({ length: 10 }, (_, at) => column(at));
+    const nodes = ids.flat().map((id) => ({ id, type: "fix", column: "done", title: "" }));
+    const edges = ids.slice(1).flatMap((of, at) => of.map((id) => [ids[at]?.[25], id]));
+    server.operations.graph = () => ({ nodes, edges, more: 0 });
+    const { page, context } = await openPage(browser, `${server.url}/#/graph`);
+    const node = page.locator(".node", { hasText: "fix.25" }).first();
+    await node.waitFor();
+    expect(await node.locator("text").isVisible()).toBe(false);
+    expect(await node.getAttribute("aria-label")).toBe("fix.25, Done");
+    const drawn = await page.locator(".canvas > svg > g").boundingBox();
+    const box = await page.locator(".canvas").boundingBox();
+    expect(drawn?.height).toBeLessThan(box?.height ?? 0);
+    expect(drawn?.width).toBeLessThan(box?.width ?? 0);
+    for (let press = 0; press < 5; press++) await page.keyboard.press("+");
+    await node.locator("text").waitFor();
+    server.operations.graph = graph;
+    await context.close();
+  });
+
+  test("the fleet shows what a worker does in a window of any width", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/fleet`);
+    const doing = page.locator("td.doing").first();
+    await doing.waitFor();
+    for (const width of [390, 761, 768, 900, 1000, 1001, 1181, 1281, 1440]) {
+      await page.setViewportSize({ width, height: 900 });
+      expect.soft((await doing.boundingBox())?.width, `${width} px`).toBeGreaterThan(200);
+    }
+    await context.close();
+  });
+
   test("the wire keeps the task beside a worker with a long name, also on a phone", async () => {
     const ledger = server.operations["ledger show"];
     const at = new Date().toISOString();

@@ -32,8 +32,12 @@ export class BoardData {
   readonly reading = signal<Cards["reading"]>(null);
   readonly error = signal<ApiError | null>(null);
   readonly isHeld = signal(false);
+  /** Grows with the first answer to another filter: columns begin at their top. */
+  readonly anew = signal(0);
 
   #filter = "";
+  /** Until an answer to this filter is there. */
+  #isAnew = false;
   #filling: AbortController | null = null;
   #refreshing: AbortController | null = null;
   #timer: ReturnType<typeof setTimeout> | undefined;
@@ -69,14 +73,16 @@ export class BoardData {
     this.#refreshing = null;
   }
 
-  /** Another filter: what is shown stays until the answer is there. */
-  setFilter(filter: string): void {
-    if (filter === this.#filter) return;
+  /** Whether it is another one; what is shown stays until the answer is there. */
+  setFilter(filter: string): boolean {
+    if (filter === this.#filter) return false;
     this.#filter = filter;
+    this.#isAnew = true;
     for (const column of COLUMNS) this.columns[column].wanted = [0, 20];
     this.#filling?.abort();
     this.#filling = null;
-    void this.#refresh(true);
+    void this.#refresh();
+    return true;
   }
 
   hold(isHeld: boolean): void {
@@ -155,13 +161,14 @@ export class BoardData {
     if (this.#filling === abort) this.#filling = null;
   }
 
-  async #refresh(isAnew = false): Promise<void> {
+  async #refresh(): Promise<void> {
     clearTimeout(this.#timer);
     this.#timer = undefined;
     this.#refreshing?.abort();
     const abort = new AbortController();
     this.#refreshing = abort;
     this.#isDue = false;
+    const isAnew = this.#isAnew;
     const began = Date.now();
     const asks = COLUMNS.flatMap((column): Ask[] => {
       const cards = this.columns[column];
@@ -184,6 +191,8 @@ export class BoardData {
           const windows = answer.windows.filter((window) => window.column === column);
           this.columns[column].refresh(windows, isAnew || !this.isStill(column));
         }
+        this.#isAnew = false;
+        if (isAnew) this.anew.value++;
       });
     } catch (error) {
       if (isAbort(error)) return;

@@ -28,7 +28,10 @@ export function Board() {
     data.start(filter);
     return () => data.stop();
   }, []);
-  useEffect(() => data.setFilter(filter), [filter]);
+  useEffect(() => {
+    if (!data.setFilter(filter)) return;
+    boardFocus.value = { ...boardFocus.peek(), index: 0, isAsked: false };
+  }, [filter]);
   useBoardKeys(shown);
   useShownColumn(columns.current);
   const { all, counts, isHeld, reading, error } = data;

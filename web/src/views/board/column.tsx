@@ -76,6 +76,11 @@ export function BoardColumn({
     const { start, end } = rows.value;
     data.want(column, start, end);
   });
+  useSignalEffect(() => {
+    data.anew.value;
+    if (scroller.current !== null) scroller.current.scrollTop = 0;
+    view.value = { ...view.peek(), top: 0 };
+  });
   useFocusedRow(column, height, scroller);
 
   const still = (kind: "isPointed" | "isFocused", is: boolean) => {

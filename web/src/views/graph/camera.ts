@@ -22,16 +22,18 @@ export function fitted(drawing: Size, box: Size): Camera {
     room.width / Math.max(1, drawing.width),
     room.height / Math.max(1, drawing.height),
   );
-  const zoom = Math.max(box.width < 600 ? READABLE_ON_PHONE : READABLE, whole);
+  const zoom = Math.max(box.width < 600 ? LEAST_ON_PHONE : LEAST_FITTED, whole);
   const x = Math.max(PADDING, (box.width - drawing.width * zoom) / 2);
   const isHigh = drawing.height * zoom > room.height;
   const y = isHigh ? PADDING : (box.height - drawing.height * zoom) / 2;
   return { x, y, zoom };
 }
 
-/** Smaller than this, no name can be read. */
-const READABLE = 0.42;
-const READABLE_ON_PHONE = 0.72;
+/** Smaller than this, no name can be read: only states are shown. */
+export const READABLE = 0.6;
+/** Smaller than this, no state can be told. */
+const LEAST_FITTED = 0.28;
+const LEAST_ON_PHONE = 0.72;
 
 export function panned({ x, y, zoom }: Camera, dx: number, dy: number): Camera {
   return { x: x + dx, y: y + dy, zoom };

@@ -6,7 +6,7 @@ import { Icon } from "../../parts/icons.tsx";
 import { plain } from "../../parts/plain.ts";
 import { useKeys } from "../../shell/keys.tsx";
 import { showTask } from "../../shell/router.ts";
-import { type Camera, fitted, panned, shownAt, zoomed } from "./camera.ts";
+import { type Camera, fitted, panned, READABLE, shownAt, zoomed } from "./camera.ts";
 import type { Kin } from "./kin.ts";
 import { type Layout, pathOf } from "./layout.ts";
 import { neighbourOf } from "./steer.ts";
@@ -73,7 +73,7 @@ export function Drawing({ graph, layout, kin, selected, onSelect }: Props) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the buttons inside take the focus
     <div
-      class={`canvas ${kin === null ? "" : "has-kin"}`}
+      class={`canvas ${kin === null ? "" : "has-kin"} ${now.zoom < READABLE ? "far" : ""}`}
       ref={box}
       onKeyDown={onKeyDown}
       onDblClick={(event) => zoom(1.5, event.offsetX, event.offsetY)}

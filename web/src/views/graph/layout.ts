@@ -1,6 +1,7 @@
 import { heightsOf } from "./heights.ts";
 import { orderLayers } from "./order.ts";
 import { acyclic, type Digraph, digraph, groupsOf, ranksOf } from "./ranks.ts";
+import { BEND_GAP, COLUMN_GAP, NODE_HEIGHT, ROW_GAP, rowsOf, SUBCOLUMN_GAP } from "./rows.ts";
 
 /**
  * A layered drawing from left to right: dependencies left of the tasks that need them. By itself, in
@@ -28,11 +29,8 @@ export interface LaidEdge {
   isBack: boolean;
 }
 
-const NODE_HEIGHT = 26;
-const ROW_GAP = 12;
-const BEND_GAP = 6;
-const COLUMN_GAP = 56;
-const SUBCOLUMN_GAP = 14;
+/** Between a row and the edges that pass it. */
+const PASS_GAP = 4;
 const GROUP_GAP = 28;
 /** Edges over many layers bend at each; beyond so many bends they go straight. */
 const MOST_BENDS = 4000;
@@ -50,10 +48,7 @@ export function layOut(
   const { edges: forward, isTurned } = acyclic(ids.length, given);
   const whole = digraph(ids.length, forward);
   const ranks = ranksOf(whole);
-  const most = Math.max(24, Math.ceil(Math.sqrt(ids.length * 2.2)));
-  const groups = groupsOf(whole).map((nodes) =>
-    layOutGroup(nodes, ranks, forward, nodeWidth, most),
-  );
+  const groups = groupsOf(whole).map((nodes) => layOutGroup(nodes, ranks, forward, nodeWidth));
   const { places, width, height } = pack(groups);
   const nodes = new Map(ids.map((id, at) => [id, places[at] ?? { x: 0, y: 0 }]));
   const bends = new Map(groups.flatMap((one) => [...one.bends]));
@@ -94,7 +89,6 @@ function layOutGroup(
   ranks: readonly number[],
   edges: readonly (readonly [number, number])[],
   nodeWidth: number,
-  most: number,
 ): Group {
   const first = Math.min(...nodes.map((node) => ranks[node] ?? 0));
   const local = new Map(nodes.map((node, at) => [node, at]));
@@ -123,57 +117,67 @@ function layOutGroup(
   const layers: number[][] = Array.from({ length: depth }, () => []);
   for (const node of deepFirst(graph)) layers[rank[node] ?? 0]?.push(node);
   const isBend = (node: number) => node >= nodes.length;
-  const ordered = orderLayers(graph, layers).flatMap((layer) => columnsOf(layer, isBend, most));
-  const columns = ordered.map(({ nodes }) => nodes);
-  const apart = (a: number, b: number) => {
-    const half = (node: number) => (isBend(node) ? BEND_GAP / 2 : (NODE_HEIGHT + ROW_GAP) / 2);
-    return half(a) + half(b);
-  };
-  const y = heightsOf(graph, columns, apart);
-  let x = 0;
-  const columnX = ordered.map(({ isFirst }, at) => {
-    if (at > 0) x += nodeWidth + (isFirst ? COLUMN_GAP : SUBCOLUMN_GAP);
-    return x;
-  });
-  const top = Math.min(...y);
+  const rows = rowsOf(orderLayers(graph, layers), isBend, nodeWidth);
+  // A row stands and moves as one: its first node is its name.
+  const rowOf = rank.map((_, node) => node);
+  for (const row of rows.flat()) for (const node of row) rowOf[node] = row[0] ?? node;
+  const columns = rows.map((layer) => layer.map(([first = 0]) => first));
+  const y = heightsOf(
+    digraph(
+      rank.length,
+      inner.map(([a, b]): [number, number] => [rowOf[a] ?? a, rowOf[b] ?? b]),
+    ),
+    columns,
+    (a, b) => {
+      const half = (node: number) => (isBend(node) ? BEND_GAP : NODE_HEIGHT + ROW_GAP) / 2;
+      return half(a) + half(b);
+    },
+  );
+  const top = Math.min(...columns.flat().map((node) => y[node] ?? 0));
   const place = new Array<Point>(rank.length).fill(ORIGIN);
-  columns.forEach((column, at) => {
-    for (const node of column) {
-      place[node] = { x: columnX[at] ?? 0, y: Math.round(((y[node] ?? 0) - top) * 2) / 2 };
+  /** Of each layer: its left and right edge. */
+  const sides: [number, number][] = [];
+  const step = nodeWidth + SUBCOLUMN_GAP;
+  let x = 0;
+  for (const layer of rows) {
+    for (const row of layer) {
+      const height = Math.round(((y[row[0] ?? 0] ?? 0) - top) * 2) / 2;
+      row.forEach((node, at) => {
+        place[node] = { x: x + at * step, y: height };
+      });
     }
-  });
+    const right = x + (Math.max(...layer.map(({ length }) => length)) - 1) * step + nodeWidth;
+    sides.push([x, right]);
+    x = right + COLUMN_GAP;
+  }
+  /** Level, so that no edge runs behind a node: above the row on the way in, below it on the way out. */
+  const passed = (node: number, from: number, to: number, by: number) => {
+    const height = (place[node] ?? ORIGIN).y + NODE_HEIGHT / 2 + by;
+    return from < to ? [from, to].map((x) => ({ x, y: height, group: 0 })) : [];
+  };
+  const pass = NODE_HEIGHT / 2 + PASS_GAP;
   const bends = new Map(
-    [...chains].map(([edge, chain]) => [
-      edge,
-      chain.map((node) => {
-        const { x, y } = place[node] ?? ORIGIN;
-        return { x: x + nodeWidth / 2, y: y + NODE_HEIGHT / 2, group: 0 };
-      }),
-    ]),
+    [...chains].map(([edge, chain]) => {
+      const [start = 0, end = 0] = (edges[edge] ?? []).map((node) => local.get(node) ?? 0);
+      const [out, into] = [(place[start] ?? ORIGIN).x + step, (place[end] ?? ORIGIN).x];
+      return [
+        edge,
+        [
+          ...passed(start, out, sides[rank[start] ?? 0]?.[1] ?? 0, pass),
+          ...chain.flatMap((node) => passed(node, ...(sides[rank[node] ?? 0] ?? [0, 0]), 0)),
+          ...passed(end, sides[rank[end] ?? 0]?.[0] ?? 0, into - SUBCOLUMN_GAP, -pass),
+        ],
+      ];
+    }),
   );
   return {
     nodes,
     places: new Map(nodes.map((node, at) => [node, place[at] ?? ORIGIN])),
     bends,
-    width: x + nodeWidth,
-    height: Math.max(...nodes.map((_, at) => place[at]?.y ?? 0)) + NODE_HEIGHT,
+    width: x - COLUMN_GAP,
+    height: Math.max(...place.map(({ y }) => y)) + NODE_HEIGHT,
     at: { x: 0, y: 0 },
   };
-}
-
-/** A layer with very many nodes stands in several columns: a drawing is about as wide as high. */
-function columnsOf(
-  layer: readonly number[],
-  isBend: (node: number) => boolean,
-  most: number,
-): { nodes: number[]; isFirst: boolean }[] {
-  const real = layer.filter((node) => !isBend(node)).length;
-  const count = Math.max(1, Math.ceil(real / most));
-  const size = Math.ceil(layer.length / count);
-  return Array.from({ length: count }, (_, at) => ({
-    nodes: layer.slice(at * size, (at + 1) * size),
-    isFirst: at === 0,
-  })).filter(({ nodes }) => nodes.length > 0);
 }
 
 /** A first order in which what hangs together is near: depth first from what needs nothing. */
@@ -193,7 +197,7 @@ function deepFirst({ size, out, into }: Digraph): number[] {
   return order;
 }
 
-/** Groups one below the other, the largest first; small ones side by side. */
+/** In shelves, the largest first; on a shelf, small groups one below the other. */
 function pack(groups: Group[]): { places: Point[]; width: number; height: number } {
   const sorted = [...groups].sort((a, b) => b.nodes.length - a.nodes.length);
   const area = groups.reduce(
@@ -202,17 +206,25 @@ function pack(groups: Group[]): { places: Point[]; width: number; height: number
   );
   // About as wide as a screen, compared to its height.
   const widest = Math.max(900, Math.sqrt(area * 1.9), ...groups.map(({ width }) => width));
-  let [x, y, shelf, width] = [0, 0, 0, 0];
+  const shelf = { y: 0, height: 0 };
+  const column = { x: 0, width: 0, height: 0 };
+  let width = 0;
   for (const group of sorted) {
-    if (x > 0 && x + group.width > widest) {
-      y += shelf + GROUP_GAP;
-      x = 0;
-      shelf = 0;
+    const isBelow =
+      column.height + group.height <= shelf.height &&
+      column.x + Math.max(column.width, group.width) <= widest;
+    if (!isBelow) {
+      Object.assign(column, { x: column.x + column.width, width: 0, height: 0 });
+      if (column.x > 0 && column.x + group.width > widest) {
+        Object.assign(shelf, { y: shelf.y + shelf.height + GROUP_GAP, height: 0 });
+        column.x = 0;
+      }
     }
-    group.at = { x, y };
-    x += group.width + GROUP_GAP;
-    shelf = Math.max(shelf, group.height);
-    width = Math.max(width, x - GROUP_GAP);
+    group.at = { x: column.x, y: shelf.y + column.height };
+    column.height += group.height + GROUP_GAP;
+    column.width = Math.max(column.width, group.width + COLUMN_GAP);
+    shelf.height = Math.max(shelf.height, column.height - GROUP_GAP);
+    width = Math.max(width, group.at.x + group.width);
   }
   const places: Point[] = [];
   groups.forEach((group, number) => {
@@ -221,7 +233,7 @@ function pack(groups: Group[]): { places: Point[]; width: number; height: number
     }
     for (const bends of group.bends.values()) for (const bend of bends) bend.group = number;
   });
-  return { places, width, height: y + shelf };
+  return { places, width, height: shelf.y + shelf.height };
 }
 
 /** A smooth path through the points: level at each. */
