@@ -1,5 +1,6 @@
 import type * as z from "zod/mini";
 import { formatCount, formatUsd } from "../base/amount.ts";
+import { withDecisions } from "../base/decisions.ts";
 import { formatDuration, formatTook } from "../base/duration.ts";
 import { isRecord } from "../base/json.ts";
 import { idWord } from "../base/names.ts";
@@ -9,7 +10,7 @@ import { type AccountState, describeAccount } from "../engines/accounts/account.
 import type { LandingFact } from "../merge/facts.ts";
 import type { Command } from "../operation/command.ts";
 import { type Cell, clip, plain, prose, type Term, table } from "../operation/term.ts";
-import { type HistoryRecord, isAttempt, type Proof } from "../queue/attempt.ts";
+import { type AttemptRecord, isAttempt, type Proof } from "../queue/attempt.ts";
 import { countLine, paintState } from "../queue/cli/paint.ts";
 import type { LedgerLine } from "../queue/ledger.ts";
 import { pauseLine, workerPauseLine } from "../queue/pause-line.ts";
@@ -101,7 +102,7 @@ const showCommand: Command = {
     if (output.task)
       lines.push(table(fields(output.task), term), "payload", indented(output.task.payload));
     if (output.history.length > 0) {
-      lines.push("", color.bold("Attempts"), ...output.history.map((h) => historyLine(h, term)));
+      lines.push("", color.bold("Attempts"), ...attemptLines(output, term));
     }
     if (output.proof) lines.push("", color.bold("Proof"), ...proofLines(output.proof, term));
     if (output.landing) lines.push("", color.bold("Landing"), landingTable(output.landing, term));
@@ -145,13 +146,16 @@ function indented(value: unknown): string {
   return plain(JSON.stringify(value, null, 2)).replace(/^/gm, "  ");
 }
 
-function historyLine(record: HistoryRecord, { color }: Term): string {
-  const noted = (before: string) => (record.note ? `${before}${hanging(plain(record.note))}` : "");
-  if (!isAttempt(record)) {
-    return `  ${color.dim(record.at)}  sent round again by ${plain(record.by)}${noted(": ")}`;
-  }
+function attemptLines({ history, ledger }: z.output<typeof show.output>, term: Term): string[] {
+  return withDecisions(history, ledger).flatMap((one) => {
+    if ("text" in one) return `  ${term.color.dim(one.at)}  ${hanging(plain(one.text))}`;
+    return isAttempt(one) ? attemptLine(one, term) : [];
+  });
+}
+
+function attemptLine(record: AttemptRecord, { color }: Term): string {
   const paint = record.outcome === "done" ? color.green : color.yellow;
-  const note = noted("  ");
+  const note = record.note ? `  ${hanging(plain(record.note))}` : "";
   const rest = record.retry_at ? color.dim(`  next at ${record.retry_at}`) : "";
   const proof = record.receipt ? color.dim(`  receipt: ${plain(record.receipt)}`) : "";
   return `  ${color.dim(record.at)}  ${record.attempt}. ${plain(record.worker)}  ${paint(record.outcome)} → ${record.to}${note}${rest}${proof}`;

@@ -224,7 +224,7 @@ describe("what others wrote cannot command the terminal", () => {
     await say("cancel", "t.1", "--note", EVIL, "--by", EVIL);
     await say("retry", "t.1", "--note", EVIL, "--by", EVIL);
     const text = await seen("show", "t.1");
-    expect(text).toContain("sent round again");
+    expect(text).toContain("tried again by ");
     expect(controlCodes(text)).toEqual([]);
     expect(controlCodes(await seen("why", "t.1"))).toEqual([]);
   });

@@ -89,6 +89,8 @@ describe.skipIf(!hasBrowser)("an action on a task", () => {
     expect(ledgerOf(served.run)).toContainEqual(
       expect.objectContaining({ event: "rejected", task: "review.2", note }),
     );
+    const row = hands.page.locator(".drawer .attempt", { hasText: "sent back by " });
+    await row.getByText(`: ${note}`).waitFor();
   });
 
   test("retries what failed", async () => {
@@ -102,6 +104,7 @@ describe.skipIf(!hasBrowser)("an action on a task", () => {
     await hands.confirm("Retry");
     await hands.said("viv retry failed.1");
     await hands.reaches("failed.1", "pending");
+    await hands.page.locator(".drawer .attempt", { hasText: "tried again by " }).waitFor();
   });
 
   test("releases a claim", async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { Card } from "../../web/src/live/shapes.ts";
 import { ColumnCards } from "../../web/src/views/board/column-cards.ts";
 import { mostRows, pagesOf, rowWindow, scrollToRow } from "../../web/src/views/board/row-window.ts";
-import { attemptsOf, sumOf } from "../../web/src/views/task/attempts-of.ts";
+import { attemptsOf, rowsOf, sumOf } from "../../web/src/views/task/attempts-of.ts";
 import { holds } from "../support/property.ts";
 
 /** Arithmetic of the board, and what a task's record adds up to. */
@@ -128,8 +128,18 @@ describe("attempts of a task", () => {
     expect(sumOf(attempts).usd).toBeCloseTo(1.05);
   });
 
-  test("a retry between attempts is none", () => {
-    const history = [{ retried: true as const, by: "me", at: "x" }];
-    expect(attemptsOf(history, [], null)).toEqual([]);
+  test("a retry between attempts is none, but has its row between them", () => {
+    const end = { worker: "ada", outcome: "failed", at: "2026-11-18T07:10:00Z" };
+    const history = [
+      { ...end, attempt: 1 },
+      { retried: true as const, by: "me", at: "2026-11-18T07:20:00Z", note: "again" },
+    ];
+    const attempts = attemptsOf(history, [], { worker: "bob", since: "2026-11-18T07:30:00Z" });
+    expect(attempts.map(({ number }) => number)).toEqual([1, 2]);
+    expect(rowsOf(history, [], attempts)).toEqual([
+      attempts[0],
+      { at: "2026-11-18T07:20:00Z", text: "sent back by me: again" },
+      attempts[1],
+    ]);
   });
 });

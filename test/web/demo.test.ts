@@ -96,6 +96,9 @@ it("shows a chain that lands, a kill that is recovered, an execution with its re
       JSON.parse(readFileSync(join(completed, name), "utf8")),
     );
     const verdicts = receipts.map(({ verdict, warrant }) => [warrant.target, verdict]);
+    const executed = receipts.find(({ verdict }) => verdict === "executed");
+    const { link } = moments.find(({ key }) => key === "executed");
+    expect(link).toBe(`warden/${executed.warrant.id}`);
     expect(verdicts.sort()).toEqual([
       ["deaf", "executed"],
       ["keen", "pardoned"],

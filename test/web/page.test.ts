@@ -1,6 +1,7 @@
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { startDevServer } from "../../web/dev/server.mjs";
+import { until } from "../support/deadline.ts";
 import { expectAccessible, hasBrowser, openPage, PHONE, startBrowser } from "./browser.ts";
 
 /** The page in a real browser, with made-up answers of the contract (web/dev/). */
@@ -163,6 +164,28 @@ describe.skipIf(!hasBrowser)("the page", () => {
         await page.getByText("Connection lost").waitFor({ state: "detached" });
         await page.locator('[data-column="done"] .card', { hasText: "port.131" }).waitFor();
       });
+      await context.close();
+    });
+  });
+
+  test("the sentence of a working task goes on with the time, though nothing happens", async () => {
+    await withServer({}, async (server) => {
+      const why = server.operations.why({ id: "port.131" });
+      let asked = 0;
+      server.operations.why = () => {
+        const text = `ada has been working on it for ${++asked}s`;
+        return { ...why, reasons: [{ code: "running", text }] };
+      };
+      const { page, context } = await openPage(browser, "about:blank");
+      await page.clock.install();
+      await page.goto(`${server.url}/#/task/port.131`);
+      const sentence = page.locator(".why .first b");
+      await sentence.getByText(/for \ds/).waitFor();
+      await until("it was asked for again and again", async () => {
+        await page.clock.fastForward(10_000);
+        return asked > 5;
+      });
+      await sentence.getByText(/for ([6-9]|\d\d)s/).waitFor();
       await context.close();
     });
   });

@@ -212,6 +212,39 @@ describe.skipIf(!hasBrowser)("each view", () => {
     });
   }
 
+  test("a receipt opens with a click in its row, or by its address: questions, screens, processes", async () => {
+    const { page, context, faults } = await openPage(browser, `${server.url}/#/warden`);
+    const row = page.locator(".receipts tbody > tr:not(.proof)").first();
+    await row.getByText("silent at 60").click();
+    const id = (await row.getByRole("button").textContent()) ?? "";
+    await page.waitForURL(`${server.url}/#/warden/${id}`);
+    await page.reload();
+    const proof = page.locator(".proof-of");
+    await proof.getByText("1.", { exact: true }).waitFor();
+    expect(await proof.locator("ol li").allTextContents()).toEqual([
+      expect.stringMatching(/^1\.asked at .* in pane %3; 1m 00s to answersilent\d/),
+      expect.stringMatching(/^2\.asked at .* in pane %3; 2m 00s to answersilent\d/),
+      expect.stringMatching(/^3\.asked at .* in pane %3; 4m 00s to answersilent\d/),
+    ]);
+    await proof.getByText("Its screen after").click();
+    await proof.getByText("> Warden health check").waitFor();
+    await proof.getByText("gone ").first().waitFor();
+    await row.getByText("agent-6").click();
+    await page.waitForURL(`${server.url}/#/warden`);
+    await proof.waitFor({ state: "detached" });
+    // The list has the last 50.
+    const receipts = server.operations["warden receipts"];
+    server.operations["warden receipts"] = () => ({ ...receipts({}), receipts: [] });
+    await page.goto(`${server.url}/#/warden/${id}`);
+    await page.reload();
+    await proof.getByText("agent-6 executed").waitFor();
+    await page.goto(`${server.url}/#/warden/w-none`);
+    await proof.getByText("there is no task w-none").waitFor();
+    server.operations["warden receipts"] = receipts;
+    expect(faults).toEqual([]);
+    await context.close();
+  });
+
   test("names of workers that differ only at their end are told apart where they are cut", async () => {
     const { fleet } = server.operations;
     const answer = fleet();

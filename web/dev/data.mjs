@@ -266,6 +266,44 @@ const receipts = () => ({
   })),
 });
 
+const SCREEN = [
+  "\u001b[1m● Update(src/refunds/round.ts)\u001b[22m",
+  "  ⎿  Updated with 4 additions and 2 removals",
+  "",
+  "✳ Reticulating… (esc to interrupt)",
+  "> Warden health check Nonce: kfrm24 (saying ALIVE kfrm24 on a line by itself is enough)",
+];
+
+/** The whole receipt, as the warden keeps it. */
+function epitaph({ id }) {
+  const found = receipts().receipts.find(({ warrant }) => warrant === id);
+  if (found === undefined) return null;
+  const { warrant, target, kind, reason, requester, asked, started_at, ...rest } = found;
+  const began = Date.parse(started_at);
+  const attempts = [60, 120, 240].slice(0, asked).map((seconds, at, all) => {
+    const asked_at = new Date(began + (2 ** at - 1) * 60_000).toISOString();
+    const isLast = at === all.length - 1;
+    const isAlive = isLast && rest.verdict === "pardoned";
+    return {
+      ...{ number: at + 1, nonce: "kfrm24", timeout_ms: seconds * 1000, asked_at },
+      ...{ channel: "pane %3", arrived: true, submitted: true, bursts: [] },
+      ...{ ended: isAlive ? "answered" : "silent", ...(isAlive ? { reply: "ALIVE kfrm24" } : {}) },
+      ended_at: isLast
+        ? rest.ended_at
+        : new Date(Date.parse(asked_at) + seconds * 1000).toISOString(),
+    };
+  });
+  const about = { id: warrant, target, kind, reason, requester, filed_at: started_at };
+  const screens = asked === 0 ? [] : SCREEN;
+  return {
+    text: "",
+    receipt: {
+      ...{ ...rest, started_at, warrant: about, attempts, tree: [], evidence: [], told: [] },
+      ...{ screen_before: screens.slice(0, 4), screen_after: screens },
+    },
+  };
+}
+
 const status = () => ({
   ...pool(),
   ...{ held: [], verdicts: [] },
@@ -443,6 +481,7 @@ export const dataOperations = {
   "dog warrants": warrants,
   "warden status": status,
   "warden receipts": receipts,
+  epitaph,
   "warrant screen": screen,
   graph: ({ limit }) => graphOf(Number(limit ?? 60)),
   money,

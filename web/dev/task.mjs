@@ -29,6 +29,10 @@ export function show(card) {
       at: ago(8e6),
       note: "account main is closed until 01:45",
     },
+    {
+      ...{ retried: true, by: "merge", at: ago(7e6) },
+      note: "conflict with main in src/refunds/round.ts (rework 1 of 2)",
+    },
     ...(done
       ? [
           {
@@ -88,6 +92,7 @@ export function show(card) {
       ],
       usd: 0.04,
     },
+    { at: ago(7e6), event: "reworked", task: id, by: "merge", why: "conflict" },
     { at: ago(5e6), event: "claimed", task: id, worker: worker ?? "ada", attempt: 3 },
     ...(done
       ? [

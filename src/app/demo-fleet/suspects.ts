@@ -62,7 +62,7 @@ export function lookAtVerdicts({ folder }: World, moments: Moments): void {
       moments.tell(
         "executed",
         `${String(warrant.target)} answered nothing, so the warden ended its whole process tree; the receipt has the questions, the last screen and the proof`,
-        "warden",
+        `warden/${String(warrant.id)}`,
         command,
       );
     }

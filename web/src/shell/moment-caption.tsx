@@ -33,7 +33,7 @@ const shown = computed<Moment | null>(() =>
 export const pointed = computed(() => {
   const link = shown.value?.link ?? null;
   const id = link?.startsWith("task/") ? decodeURIComponent(link.slice(5)) : null;
-  return { task: id, view: id === null ? link : "board" };
+  return { task: id, view: id === null ? link?.split("/")[0] : "board" };
 });
 
 effect(() => {

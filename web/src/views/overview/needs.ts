@@ -38,6 +38,7 @@ const KIND: Record<Need["kind"], [string, Tone]> = {
   quarantine: ["Quarantine", "failed"],
   workers: ["Workers", "review"],
   ledger: ["Ledger", "failed"],
+  schedule: ["Schedule", "review"],
 };
 
 /** Of a kind, so many have a row of their own; the rest is one. */
@@ -119,6 +120,7 @@ function actionOf(need: Need): Pick<NeedRow, "action" | "run"> {
     return does("Open account", "accounts", input, `${subject} is open.`);
   }
   if (kind === "budget") return { action: "See the costs", run: () => go(routeHref("money")) };
+  if (kind === "schedule") return { action: "See schedules", run: () => go(routeHref("fleet")) };
   if (kind === "review" && task === undefined) {
     return { action: "Open the board", run: () => go(routeHref("board", { col: "review" })) };
   }

@@ -1,3 +1,5 @@
+import { type Decision, withDecisions } from "../../../../src/base/decisions.ts";
+
 /** What became of each attempt, from a task's history and its lines of the ledger. */
 
 type Line = Record<string, unknown>;
@@ -31,7 +33,8 @@ interface HistoryLine {
   attempt?: number;
   worker?: string;
   outcome?: string;
-  at?: string;
+  at: string;
+  by?: string;
   note?: string;
   proof?: string;
   receipt?: string;
@@ -49,14 +52,12 @@ export function attemptsOf(
     if (line.event === "claimed" && typeof line.attempt === "number")
       claims.set(line.attempt, line);
   }
-  const attempts: Attempt[] = history
-    .filter((one) => one.attempt !== undefined && one.outcome !== undefined)
-    .map((one) => ({
-      ...{ number: one.attempt ?? 0, worker: one.worker ?? "", outcome: one.outcome ?? null },
-      ...{ began: text(claims.get(one.attempt ?? 0)?.at), ended: one.at ?? null },
-      ...{ note: one.note ?? "", isProven: one.proof === "passed", receipt: one.receipt ?? null },
-      ...(spent.get(one.attempt ?? 0) ?? nothing()),
-    }));
+  const attempts: Attempt[] = history.filter(isEnd).map((one) => ({
+    ...{ number: one.attempt ?? 0, worker: one.worker ?? "", outcome: one.outcome ?? null },
+    ...{ began: text(claims.get(one.attempt ?? 0)?.at), ended: one.at ?? null },
+    ...{ note: one.note ?? "", isProven: one.proof === "passed", receipt: one.receipt ?? null },
+    ...(spent.get(one.attempt ?? 0) ?? nothing()),
+  }));
   if (held !== null) {
     const last = Math.max(0, ...claims.keys(), ...attempts.map(({ number }) => number));
     const number = attempts.some((one) => one.number === last) ? last + 1 : Math.max(1, last);
@@ -68,6 +69,22 @@ export function attemptsOf(
   }
   return attempts;
 }
+
+/** With what was decided between them: what is asked of the next, and why. */
+export function rowsOf(
+  history: readonly HistoryLine[],
+  ledger: readonly Line[],
+  attempts: readonly Attempt[],
+): (Attempt | Decision)[] {
+  let next = 0;
+  const known = history.filter((one) => one.retried || isEnd(one));
+  const rows = withDecisions(known, ledger).flatMap((one) =>
+    "text" in one ? one : (attempts[next++] ?? []),
+  );
+  return [...rows, ...attempts.slice(next)];
+}
+
+const isEnd = ({ attempt, outcome }: HistoryLine) => attempt !== undefined && outcome !== undefined;
 
 function nothing(): { spent: Spent; model: string } {
   return { spent: { usd: null, tokens: { input: 0, output: 0, cached: 0 } }, model: "" };

@@ -4,7 +4,8 @@ import { AnsiLine, Lines } from "../../parts/lines.tsx";
 import { plain } from "../../parts/plain.ts";
 import { Since } from "../../parts/since.tsx";
 import { splitLines } from "../../parts/split-lines.ts";
-import type { Attempt } from "./attempts-of.ts";
+import { type Attempt, rowsOf } from "./attempts-of.ts";
+import type { Shown } from "./use-task.ts";
 
 const TONE: Record<string, Tone> = {
   done: "done",
@@ -15,7 +16,8 @@ const TONE: Record<string, Tone> = {
 /** They are no fault of the task, and do not count. */
 const UNCOUNTED = ["rate_limited", "setup_failed", "released", "abandoned", "handed_in"];
 
-export function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
+export function Attempts({ attempts, shown }: { attempts: readonly Attempt[]; shown: Shown }) {
+  const rows = rowsOf(shown.history, shown.ledger, attempts);
   const uncounted = attempts.filter(({ outcome }) => UNCOUNTED.includes(outcome ?? "")).length;
   return (
     <section>
@@ -26,11 +28,19 @@ export function Attempts({ attempts }: { attempts: readonly Attempt[] }) {
           {uncounted > 0 && `, ${uncounted === 1 ? "one does" : `${uncounted} do`} not count`}
         </span>
       </h2>
-      {attempts.length === 0 && <p class="t3">None yet.</p>}
+      {rows.length === 0 && <p class="t3">None yet.</p>}
       <ol>
-        {attempts.map((one) => (
-          <AttemptRow key={one.number} attempt={one} />
-        ))}
+        {rows.map((one) =>
+          "text" in one ? (
+            <li key={`${one.at} ${one.text}`} class="attempt s-none">
+              <Glyph tone="none" />
+              <bdi class="said t2">{plain(one.text.slice(0, 2_000))}</bdi>
+              <span class="sm t3 right when">{moment(one.at)}</span>
+            </li>
+          ) : (
+            <AttemptRow key={one.number} attempt={one} />
+          ),
+        )}
       </ol>
     </section>
   );

@@ -53,7 +53,7 @@ export function TaskBody({ id, data }: { id: string; data: TaskData }) {
       <div class="task-grid">
         <div class="main-part">
           {isLive && log}
-          <Attempts attempts={attempts} />
+          <Attempts attempts={attempts} shown={shown} />
           <Proof proof={shown.proof} />
           {shown.landing && <Changes id={id} />}
           {attempts.length > 0 && <Artifact id={id} at={`${shown.state} ${shown.since}`} />}

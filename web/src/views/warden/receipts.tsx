@@ -5,18 +5,21 @@ import { count, duration, moment } from "../../parts/format.ts";
 import { Chip } from "../../parts/glyph.tsx";
 import { Panel, Table } from "../../parts/panel.tsx";
 import { plain } from "../../parts/plain.ts";
-import { copy } from "../../shell/act.ts";
-import { taskHref } from "../../shell/router.ts";
+import { go, param, route, routeHref, taskHref } from "../../shell/router.ts";
 import { VERDICT_TONE } from "./pool.tsx";
+import { Proof } from "./proof.tsx";
 
 type Receipt = Receipts["receipts"][number];
 const HEAD = "Time,Suspect,Verdict,Why,>Asked,>Took,>Ended,Went back,Receipt".split(",");
 const PICKS = ["All", "Executed", "Pardoned", "Failed"] as const;
 
-/** How warrants ended. A row opens its proof: each process, its signal, and when it was gone. */
+/** How warrants ended. A row opens its receipt, which the address names: `warden/ID`. */
 export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Receipts }) {
   const [pick, setPick] = useState<(typeof PICKS)[number]>("All");
-  const [open, setOpen] = useState<string | null>(null);
+  const open = route.value.id;
+  const toggle = (id: string) =>
+    go(routeHref("warden", { task: param("task") }, id === open ? undefined : id));
+  const isListed = receipts.some(({ warrant }) => warrant === open);
   const shown = receipts.filter(({ verdict }) => pick === "All" || verdict === pick.toLowerCase());
   return (
     <Panel
@@ -24,6 +27,11 @@ export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Recei
       note={`${count(receipts.length)}${more > 0 ? ` of ${count(receipts.length + more)}` : ""}`}
       controls={<Choice label="Verdict" words={PICKS} chosen={pick} onChoose={setPick} />}
     >
+      {open !== null && !isListed && (
+        <div class="proof pad">
+          <Proof id={open} />
+        </div>
+      )}
       {shown.length === 0 ? (
         <p class="pad t3">None yet. A dance that ends leaves one.</p>
       ) : (
@@ -33,7 +41,7 @@ export function ReceiptTable({ receipts: { receipts, more } }: { receipts: Recei
               key={receipt.warrant}
               receipt={receipt}
               isOpen={open === receipt.warrant}
-              onToggle={() => setOpen(open === receipt.warrant ? null : receipt.warrant)}
+              onToggle={() => toggle(receipt.warrant)}
             />
           ))}
         </Table>
@@ -55,7 +63,11 @@ function Row({
   const gone = exit.filter(({ gone_at }) => gone_at !== null).length;
   return (
     <>
-      <tr>
+      <tr
+        onClick={({ target }) => {
+          if (!(target as Element).closest("a, button")) onToggle();
+        }}
+      >
         <td class="t3">{moment(ended_at)}</td>
         <td>
           <bdi class="id">{plain(target)}</bdi>
@@ -91,47 +103,10 @@ function Row({
       {isOpen && (
         <tr class="proof">
           <td colSpan={9}>
-            <Proof receipt={receipt} />
+            <Proof id={receipt.warrant} />
           </td>
         </tr>
       )}
     </>
-  );
-}
-
-/** The proof of death, process by process. */
-function Proof({ receipt }: { receipt: Receipt }) {
-  const { exit, survivors, warrant, requester, reason, dog } = receipt;
-  const command = `viv epitaph ${warrant}`;
-  return (
-    <div class="proof-of">
-      <p class="t2">
-        <bdi>{plain(reason)}</bdi>, filed by <bdi>{plain(requester)}</bdi>, carried out by {dog}.{" "}
-        <button type="button" class="cmd" title="Copy" onClick={() => void copy(command)}>
-          {command}
-        </button>
-      </p>
-      {exit.length === 0 ? (
-        <p class="t3">No process was ended.</p>
-      ) : (
-        <ul>
-          {exit.map(({ pid, command, signal, gone_at }) => (
-            <li key={pid}>
-              <span class="mono t3">{pid}</span>
-              <span class="mono cut grow">
-                <bdi>{plain(command)}</bdi>
-              </span>
-              <span class="t2">{signal === "none" ? "ended by itself" : signal}</span>
-              <span class={gone_at === null ? "c s-failed" : "t3"}>
-                {gone_at === null ? "still there" : `gone ${moment(gone_at)}`}
-              </span>
-            </li>
-          ))}
-        </ul>
-      )}
-      {survivors.length > 0 && (
-        <p class="c s-failed">Survived: {survivors.map(String).join(", ")}</p>
-      )}
-    </div>
   );
 }
