@@ -231,20 +231,20 @@ const upCommand: Command = {
     const fleet = fleetView(term, partViews(term, io));
     return {
       event: (emitted: Emitted) => {
-        if (emitted.of === "notice") return noticed(emitted.message, io.stderr);
-        if (emitted.of !== "up") return views[emitted.of].event(emitted.event as never);
-        const isForPeople = term.isTerminal || emitted.event.kind === "detached";
-        return isForPeople ? fleet.event(emitted.event) : asLine(emitted.event);
+        const isAnswer = emitted.of === "up" && emitted.event.kind === "detached";
+        if (emitted.of === "notice" || (!term.isTerminal && !isAnswer)) return inJson(emitted, io);
+        if (emitted.of === "up") return fleet.event(emitted.event);
+        return views[emitted.of].event(emitted.event as never);
       },
     };
   },
-  jsonView: (io) => ({
-    event: (emitted: Emitted) => {
-      if (emitted.of === "notice") return noticed(emitted.message, io.stderr);
-      return emitted.of === "up" ? asLine(emitted.event) : JSON.stringify(emitted.event);
-    },
-  }),
+  jsonView: (io) => ({ event: (emitted: Emitted) => inJson(emitted, io) }),
 };
+
+function inJson(emitted: Emitted, io: Io): string | null {
+  if (emitted.of === "notice") return noticed(emitted.message, io.stderr);
+  return emitted.of === "up" ? asLine(emitted.event) : JSON.stringify(emitted.event);
+}
 
 /** How each room shows the events of its own command. */
 function partViews(term: Term, io: Io): PartViews {
