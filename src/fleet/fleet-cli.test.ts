@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import { termFor } from "../operation/term.ts";
+import { upView } from "./cli.ts";
 import { fleetView } from "./fleet-cli.ts";
 
 const term = termFor({ env: {} } as never, { write: () => true });
@@ -52,4 +53,22 @@ it("tells people of a good edit once; of what does not count yet, the first part
   // A crew's is of its manifest.
   const event = { kind: "reloaded", name: "crew", note: "the manifest can be used again" };
   expect(view.event({ at, kind: "said", part: "crew", of: "crew", event })).toContain("reloaded");
+});
+
+it("shows the log of agents to people in sentences", () => {
+  const { event } = upView(term);
+  const name = "snake-1";
+  expect([
+    event({ at, kind: "lingers", name, pid: 7, digesting: ["food-1"] }),
+    event({ at, kind: "leftover", name: "keeper", pid: 8, survivors: [] }),
+    event({ at, kind: "waits", name, note: "it belongs to a live worker" }),
+    event({ at, kind: "restarts", name, after_ms: 1000 }),
+    event({ at, kind: "stopping", working: [name] }),
+  ]).toEqual([
+    "06:00:00 snake-1 of an earlier viv up is still at food-1, pid 7; it ends after that",
+    "06:00:00 keeper ended a leftover run, pid 8",
+    "06:00:00 snake-1 waits for its name: it belongs to a live worker",
+    "06:00:00 snake-1 restarts in 1s",
+    "06:00:00 stopping after the current tasks of snake-1; interrupt again to release them now",
+  ]);
 });

@@ -194,7 +194,7 @@ describe("a whole species", () => {
     here.feed("food-1-mouse");
     await until("somebody has it", () => existsSync(join(here.folder, "begun")));
     up.child.kill("SIGINT");
-    await up.says("interrupt again to release");
+    await up.says('"stopping"');
     up.child.kill("SIGINT");
     expect(await up.end()).toMatchObject({ status: 0, stderr: "" });
     const { counts } = JSON.parse(here.say(["ls", "--run", "pit", "--json"]).stdout);
@@ -221,7 +221,7 @@ describe("kill -9", () => {
     await untilReady(here);
     const before = here.status().agents;
     process.kill(pidOf(before[2]), "SIGKILL");
-    await up.says(/snake-1 restarts in 1s/);
+    await up.says(/"restarts".*"snake-1"/);
     await until("it is back", () => here.agent("snake-1").state === "idle");
     const after = here.status().agents;
     expect(after[2]).toMatchObject({ restarts: 1, last_exit: "SIGKILL" });
@@ -250,7 +250,7 @@ describe("kill -9", () => {
     // What would have ended the keeper's run was killed as well; the next service ends it.
     expect(machine.vitality(state.run)).toBe("alive");
     const next = here.up();
-    await next.says("ended a leftover run");
+    await next.says('"leftover"');
     expect(machine.vitality(state.run)).toBe("gone");
     await untilReady(here, WORKERS.slice(1));
     expect(here.status().service.pid).toBe(next.pid);
@@ -281,8 +281,8 @@ it("lets a snake finish its food, though its service was killed and another is u
   const doctor = here.say(["doctor", "--run", "pit"]).stdout;
   expect(doctor).toContain(`${busy} (pid ${pid}) still runs, though its viv up is gone`);
   const next = here.up();
-  await next.says(`${busy} of an earlier viv up is still at food-1-mouse, pid ${pid}`);
-  await next.says(/snake-[123] waits for its name: .* belongs to a live worker/);
+  await next.says(`"name":"${busy}","pid":${pid},"digesting":["food-1-mouse"]`);
+  await next.says(/"waits".*"snake-[123]".* belongs to a live worker/);
   here.go();
   await untilReady(here);
   expect(readFileSync(begun, "utf8")).toMatch(/^food-1-mouse snake-[123]\n$/);
@@ -310,7 +310,7 @@ describe("an error is reported", () => {
       AGENTS.replace('snake-2]\nhandler = "./handle', 'snake-2]\nhandler = "./hand'),
     );
     const up = here.up();
-    await up.says(/snake-2 is parked: .*there is no program .*hand\.sh/);
+    await up.says(/"parked".*"snake-2".*there is no program .*hand\.sh/);
     await untilReady(here, ["keeper", "planner", "snake-1", "snake-3"]);
     expect(here.agent("snake-2")).toMatchObject({ state: "parked", pid: null, last_exit: 2 });
     up.child.kill("SIGTERM");
@@ -321,7 +321,7 @@ describe("an error is reported", () => {
   it("a run that is not there, in the status and at each time it is due", async () => {
     const here = farm(AGENTS.replace("./keeper-run.sh", "./nowhere.sh"));
     const up = here.up();
-    await up.says(/keeper .*nowhere\.sh/);
+    await up.says(/"keeper".*nowhere\.sh/);
     await untilReady(here);
     expect(here.agent("keeper").note).toContain("nowhere.sh");
     up.child.kill("SIGTERM");

@@ -119,7 +119,7 @@ describe("examples/snake-pit", () => {
       );
       expect(primes.history.at(-1)?.outcome).toBe("done");
       expect(primes.history.at(-1)?.worker).not.toBe(dead);
-      expect(pit.text("up.log")).toContain(`${dead} ended: SIGKILL`);
+      expect(pit.text("up.log")).toContain(`"name":"${dead}","exit":"SIGKILL"`);
 
       // Stuck: the keeper was told, tossed what was missing, and sent it round again.
       const slugify = await pit.food("slugify");
