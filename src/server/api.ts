@@ -8,7 +8,7 @@ import { checkedInput, inputFromBody, inputFromQuery } from "./given-input.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import type { KeptRun } from "./kept-run.ts";
-import { formFor, STREAM_TYPES, sendStream } from "./operation-stream.ts";
+import { formFor, outputOf, STREAM_TYPES, sendStream } from "./operation-stream.ts";
 import { bodyOf, untilGone } from "./requests.ts";
 import type { Exposed, ServerHost } from "./server-host.ts";
 
@@ -91,6 +91,11 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
         }
         streams++;
         try {
+          if (form === "lines" && bodyType(c) === LINES) {
+            const output = await outputOf(op.stream(context, input));
+            const type = { "content-type": STREAM_TYPES.lines };
+            return c.body(`${JSON.stringify({ output })}\n`, 200, type);
+          }
           const errorOf = (error: unknown) => errorAnswer(error, around.onBug);
           await sendStream(outgoing, form, around.headers, op.stream(context, input), errorOf);
           return RESPONSE_ALREADY_SENT;
@@ -141,10 +146,17 @@ export function assertMayChange(c: C): void {
       );
 }
 
+/** As the body, what the operation reads. */
+const LINES = "application/x-ndjson";
+
+function bodyType(c: C): string | undefined {
+  return (c.req.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+}
+
 /** With JSON lines as the body, the inputs are in the query. */
 async function postedInput(c: C, command: Command): Promise<Values> {
-  const type = (c.req.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
-  if (type === "application/x-ndjson") {
+  const type = bodyType(c);
+  if (type === LINES) {
     return inputFromQuery(command, new URL(c.req.url).searchParams);
   }
   // Left out, it would be another change: of the whole run, or no dry run.
