@@ -2,10 +2,12 @@ import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context as HonoContext } from "hono";
 import type { Command, Values } from "../operation/command.ts";
+import { flagsOf } from "../operation/flags.ts";
 import { type Call, changesSomething, isStream } from "../operation/operation.ts";
 import { personIn } from "../operation/person.ts";
 import { checkedInput, inputFromBody, inputFromQuery } from "./given-input.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
+import { inHttpWords } from "./http-words.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import type { KeptRun } from "./kept-run.ts";
 import { formFor, outputOf, STREAM_TYPES, sendStream } from "./operation-stream.ts";
@@ -71,7 +73,12 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
     const { op } = command;
     const input = await checkedInput(exposed.name, command, given, personIn(host.env));
     if (isGet && changesSomething(op, input)) throw changesAsGet(c, exposed);
-    if (isGet && op.readsAll === true) return keptAnswer(c, op as Call, input);
+    const flags = await flagsOf(command);
+    const inWords = (error: unknown) => inHttpWords(error, flags, isGet || bodyType(c) === LINES);
+    const refuse = (error: unknown): never => {
+      throw inWords(error);
+    };
+    if (isGet && op.readsAll === true) return keptAnswer(c, op as Call, input).catch(refuse);
     const { incoming, outgoing } = c.env;
     const signal = AbortSignal.any([untilGone(outgoing), around.stopping]);
     const store = op.access === undefined ? null : await run.store();
@@ -96,7 +103,7 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
             const type = { "content-type": STREAM_TYPES.lines };
             return c.body(`${JSON.stringify({ output })}\n`, 200, type);
           }
-          const errorOf = (error: unknown) => errorAnswer(error, around.onBug);
+          const errorOf = (error: unknown) => errorAnswer(inWords(error), around.onBug);
           await sendStream(outgoing, form, around.headers, op.stream(context, input), errorOf);
           return RESPONSE_ALREADY_SENT;
         } finally {
@@ -104,7 +111,8 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
         }
       },
     );
-    return changesSomething(op, input) ? answered.finally(() => kept.forget()) : answered;
+    const told = answered.catch(refuse);
+    return changesSomething(op, input) ? told.finally(() => kept.forget()) : told;
   }
 
   /** Made for all who ask for it, so it does not end with one of them. */

@@ -243,6 +243,36 @@ describe("the operations", () => {
     }
   });
 
+  it("errors name a key that is not known first, and keys instead of flags, but not in commands", async () => {
+    const served = await serveRun();
+    const post = async (path: string, body: object) =>
+      (
+        await errorIn(
+          await served.ask(path, {
+            ...{ method: "POST", token: true, body: JSON.stringify(body) },
+            headers: { "content-type": "application/json" },
+          }),
+        )
+      ).message;
+    expect(await post("/api/enqueue", { typo: "quick" })).toMatch(
+      /^there is no input "typo"; there are: .*\btype,/,
+    );
+    expect(await post("/api/enqueue", {})).toBe("enqueue needs type; see /docs.");
+    await served.post("/api/enqueue", { type: "t", id: "a" });
+    expect(await post("/api/enqueue", { type: "t", id: "a" })).toBe(
+      'task a is there already: pending; choose another id, or pass "if_absent": true.',
+    );
+    const lines = await served.ask("/api/enqueue/lines", {
+      ...{ method: "POST", token: true, body: '{"type":"t","id":"a"}' },
+      headers: { "content-type": "application/x-ndjson" },
+    });
+    expect((await errorIn(lines)).message).toContain("or pass if_absent=true.");
+    const since = await errorIn(await served.ask("/api/ledger/show?since=x"));
+    expect(since.message).toMatch(/^since "x" is not a time/);
+    rmSync(join(served.run, "pending/a.json"));
+    expect(await post("/api/enqueue", { type: "t", id: "a" })).toContain("viv doctor --fix");
+  });
+
   it("JSON lines that are refused in the middle answer with the error's status, and what was enqueued", async () => {
     const served = await serveRun();
     const send = async (body: string, accept = "*/*") => {
