@@ -2,13 +2,15 @@ import type { HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import { Hono, type Context as HonoContext } from "hono";
 import type { Command, Values } from "../operation/command.ts";
+import { flagsOf } from "../operation/flags.ts";
 import { type Call, changesSomething, isStream } from "../operation/operation.ts";
 import { personIn } from "../operation/person.ts";
 import { checkedInput, inputFromBody, inputFromQuery } from "./given-input.ts";
 import { errorAnswer, HttpError } from "./http-errors.ts";
+import { inHttpWords } from "./http-words.ts";
 import { KeptAnswers } from "./kept-answers.ts";
 import type { KeptRun } from "./kept-run.ts";
-import { formFor, STREAM_TYPES, sendStream } from "./operation-stream.ts";
+import { formFor, outputOf, STREAM_TYPES, sendStream } from "./operation-stream.ts";
 import { bodyOf, untilGone } from "./requests.ts";
 import type { Exposed, ServerHost } from "./server-host.ts";
 
@@ -71,7 +73,12 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
     const { op } = command;
     const input = await checkedInput(exposed.name, command, given, personIn(host.env));
     if (isGet && changesSomething(op, input)) throw changesAsGet(c, exposed);
-    if (isGet && op.readsAll === true) return keptAnswer(c, op as Call, input);
+    const flags = await flagsOf(command);
+    const inWords = (error: unknown) => inHttpWords(error, flags, isGet || bodyType(c) === LINES);
+    const refuse = (error: unknown): never => {
+      throw inWords(error);
+    };
+    if (isGet && op.readsAll === true) return keptAnswer(c, op as Call, input).catch(refuse);
     const { incoming, outgoing } = c.env;
     const signal = AbortSignal.any([untilGone(outgoing), around.stopping]);
     const store = op.access === undefined ? null : await run.store();
@@ -91,7 +98,12 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
         }
         streams++;
         try {
-          const errorOf = (error: unknown) => errorAnswer(error, around.onBug);
+          if (form === "lines" && bodyType(c) === LINES) {
+            const output = await outputOf(op.stream(context, input));
+            const type = { "content-type": STREAM_TYPES.lines };
+            return c.body(`${JSON.stringify({ output })}\n`, 200, type);
+          }
+          const errorOf = (error: unknown) => errorAnswer(inWords(error), around.onBug);
           await sendStream(outgoing, form, around.headers, op.stream(context, input), errorOf);
           return RESPONSE_ALREADY_SENT;
         } finally {
@@ -99,7 +111,8 @@ export function operationRoutes(around: ApiAround): Hono<Env> {
         }
       },
     );
-    return changesSomething(op, input) ? answered.finally(() => kept.forget()) : answered;
+    const told = answered.catch(refuse);
+    return changesSomething(op, input) ? told.finally(() => kept.forget()) : told;
   }
 
   /** Made for all who ask for it, so it does not end with one of them. */
@@ -141,10 +154,17 @@ export function assertMayChange(c: C): void {
       );
 }
 
+/** As the body, what the operation reads. */
+const LINES = "application/x-ndjson";
+
+function bodyType(c: C): string | undefined {
+  return (c.req.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
+}
+
 /** With JSON lines as the body, the inputs are in the query. */
 async function postedInput(c: C, command: Command): Promise<Values> {
-  const type = (c.req.header("content-type") ?? "").split(";")[0]?.trim().toLowerCase();
-  if (type === "application/x-ndjson") {
+  const type = bodyType(c);
+  if (type === LINES) {
     return inputFromQuery(command, new URL(c.req.url).searchParams);
   }
   // Left out, it would be another change: of the whole run, or no dry run.

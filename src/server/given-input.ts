@@ -54,7 +54,7 @@ export async function checkedInput(
   const { op } = command;
   const flags = await flagsOf(command);
   const parsed = op.input.safeParse(given);
-  if (!parsed.success) throw refused(name, parsed.error.issues[0] as Issue, given, flags);
+  if (!parsed.success) throw refused(name, parsed.error.issues as Issue[], given, flags);
   // JSON that was given goes on as it was: the schema's copy would leave out a key __proto__.
   const whole = flags.filter(({ kind, key }) => kind === "json" && key in given);
   const input = {
@@ -66,13 +66,21 @@ export async function checkedInput(
   return isBy && changesSomething(op, input) ? { ...input, by: user } : input;
 }
 
-function refused(name: string, issue: Issue, input: Values, flags: readonly Flag[]): VivError {
-  if (issue.code === "unrecognized_keys") {
+/** A key that is not known first: what seems to be missing may be meant by it. */
+function refused(
+  name: string,
+  issues: readonly Issue[],
+  input: Values,
+  flags: readonly Flag[],
+): VivError {
+  const unknown = issues.find(({ code }) => code === "unrecognized_keys")?.keys?.[0];
+  if (unknown !== undefined) {
     return unknownKey(
-      issue.keys?.[0] ?? "?",
+      unknown,
       flags.map(({ key }) => key),
     );
   }
+  const issue = issues[0] as Issue;
   const key = issue.path.map(String).join(".");
   if (!isMissing(issue, input)) return new VivError("USAGE", `${key} ${complaint(issue)}.`);
   return new VivError("USAGE", `${name} needs ${key}; see /docs.`);

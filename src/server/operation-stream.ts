@@ -20,6 +20,17 @@ export const STREAM_TYPES: Record<StreamForm, string> = {
   sse: "text/event-stream; charset=utf-8",
 };
 
+/**
+ * The output alone, for an operation that reads the request's body: an error in the middle of it is told by
+ * the status, which a client that looks at nothing else does not take for a success.
+ */
+export async function outputOf(events: AsyncGenerator<unknown, unknown>): Promise<unknown> {
+  for (;;) {
+    const { done, value } = await events.next();
+    if (done) return value ?? {};
+  }
+}
+
 /** A reader that is slower than its events makes the operation wait. */
 export async function sendStream(
   response: ServerResponse,

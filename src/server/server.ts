@@ -96,6 +96,11 @@ export async function startServer({
     const server = limited(tlsServer ?? createServer(options, listener), limits);
     const close = closer(server);
     port = await listen(server, settings);
+    if (isAny(bind) && hosts.length === 0) {
+      warn(
+        `other machines reach ${bind}, and get 403: only names in hosts of [server] in viv.toml are answered, like hosts = ["viv.example.org"]; addresses too.`,
+      );
+    }
     const unfollow = tls?.follow((pair) => {
       tlsServer?.setSecureContext(pair);
       onReloaded(settings.tls?.cert ?? "");
@@ -204,9 +209,12 @@ function closer(server: Server): () => Promise<void> {
 
 const DRAIN_MS = 3_000;
 
+function isAny(bind: string): boolean {
+  return bind === "0.0.0.0" || bind === "::";
+}
+
 /** By which a browser on this machine reaches it; others by a name of `hosts`. */
 function addressOf({ bind, tls, hosts }: ServerSettings, port: number): string {
-  const isAny = bind === "0.0.0.0" || bind === "::";
-  const name = isAny ? (hosts[0] ?? "127.0.0.1") : bind.includes(":") ? `[${bind}]` : bind;
+  const name = isAny(bind) ? (hosts[0] ?? "127.0.0.1") : bind.includes(":") ? `[${bind}]` : bind;
   return `${tls ? "https" : "http"}://${name}:${port}`;
 }

@@ -28,10 +28,10 @@ export function tlsFiles(names: Names, folder: string) {
     first: readPair(names, folder),
     /** A pair that cannot be used is warned of, and changes nothing. Returns what ends it. */
     follow: (take: (pair: TlsPair) => void, warn: (sentence: string) => void): (() => void) => {
-      let timer: NodeJS.Timeout | undefined;
-      const lookAfter = (ms: number, isPatient: boolean) => {
-        clearTimeout(timer);
-        timer = setTimeout(look, ms, isPatient).unref();
+      let patience: NodeJS.Timeout | undefined;
+      const lookLater = () => {
+        patience = undefined;
+        look(false);
       };
       const look = (isPatient: boolean) => {
         const now = stamp();
@@ -40,20 +40,26 @@ export function tlsFiles(names: Names, folder: string) {
         try {
           pair = readPair(names, folder);
         } catch (error) {
-          if (isPatient) return lookAfter(PATIENCE_MS, false);
+          if (isPatient) {
+            // Not anew with each change: a folder that is never at rest would keep it from being said.
+            patience ??= setTimeout(lookLater, PATIENCE_MS).unref();
+            return;
+          }
           seen = now;
           return warn(`${messageOf(error)}; the last good pair is still used.`);
         }
         seen = now;
+        clearTimeout(patience);
+        patience = undefined;
         take(pair);
       };
       const unwatch = watchPaths(
         [...new Set(paths.map((path) => dirname(path)))],
-        () => lookAfter(SETTLE_MS, true),
-        { rescanMs: RESCAN_MS, isBackground: true },
+        () => look(true),
+        { rescanMs: RESCAN_MS, settleMs: SETTLE_MS, isBackground: true },
       );
       return () => {
-        clearTimeout(timer);
+        clearTimeout(patience);
         unwatch();
       };
     },

@@ -1,9 +1,11 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { on } from "node:events";
+import { existsSync, readFileSync, renameSync, watch, writeFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
 import { connect } from "node:tls";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished, vi } from "vitest";
+import { type TlsPair, tlsFiles } from "../../src/server/tls-files.ts";
 import { serveRun } from "../server/support.ts";
 import { until } from "../support/deadline.ts";
 import { newFolder } from "../support/folders.ts";
@@ -89,7 +91,12 @@ it("on another interface everything needs the token, and the cookie is secure", 
   if (!makePair(cert, key, "localhost")) return context.skip("no openssl on this machine");
   const broken = serveRun({ bind: "0.0.0.0", tls: { cert: key, key } });
   await expect(broken).rejects.toMatchObject({ code: "INVALID" });
+  const named = await serveRun({ bind: "0.0.0.0", tls: { cert, key }, hosts: ["a.example"] });
+  expect(named.warnings).toEqual([]);
   const served = await serveRun({ bind: "0.0.0.0", tls: { cert, key } });
+  expect(served.warnings).toMatchObject([
+    expect.stringContaining("only names in hosts of [server] in viv.toml are answered"),
+  ]);
   const ask = (path: string, headers: Record<string, string> = {}) =>
     new Promise<{ status: number; cookie: string }>((resolve, reject) => {
       const options = { host: "127.0.0.1", port: served.server.port, path, headers };
@@ -113,6 +120,27 @@ it("on another interface everything needs the token, and the cookie is secure", 
   expect(status).toBe(303);
   expect(cookie).toMatch(/^__Host-viv-\d+=.*; Secure$/);
   expect((await ask("/api/ls", { cookie: cookie.split(";")[0] ?? "" })).status).toBe(200);
+});
+
+it("takes a renewed certificate from a folder that is never at rest", async (context) => {
+  const folder = newFolder();
+  const [cert, key] = [join(folder, "cert.pem"), join(folder, "key.pem")];
+  if (!makePair(cert, key, "old")) return context.skip("no openssl on this machine");
+  expect(makePair(`${cert}.new`, `${key}.new`, "new")).toBe(true);
+  const { first, follow } = tlsFiles({ cert, key }, folder);
+  vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const taken: TlsPair[] = [];
+  onTestFinished(follow((pair) => taken.push(pair), expect.fail));
+  const watcher = watch(folder); // hears of a change after the other
+  onTestFinished(() => watcher.close());
+  for (const path of [cert, key]) renameSync(`${path}.new`, path);
+  for (let n = 0; n < 10; n++) {
+    writeFileSync(join(folder, `log.${n}`), "");
+    for await (const [, name] of on(watcher, "change")) if (name === `log.${n}`) break;
+    vi.advanceTimersByTime(60);
+  }
+  expect(taken.map(({ cert }) => cert.equals(first.cert))).toEqual([false]);
 });
 
 it("takes a renewed certificate without a restart, and keeps the last good one", async (context) => {

@@ -243,6 +243,68 @@ describe("the operations", () => {
     }
   });
 
+  it("errors name a key that is not known first, and keys instead of flags, but not in commands", async () => {
+    const served = await serveRun();
+    const post = async (path: string, body: object) =>
+      (
+        await errorIn(
+          await served.ask(path, {
+            ...{ method: "POST", token: true, body: JSON.stringify(body) },
+            headers: { "content-type": "application/json" },
+          }),
+        )
+      ).message;
+    expect(await post("/api/enqueue", { typo: "quick" })).toMatch(
+      /^there is no input "typo"; there are: .*\btype,/,
+    );
+    expect(await post("/api/enqueue", {})).toBe("enqueue needs type; see /docs.");
+    await served.post("/api/enqueue", { type: "t", id: "a" });
+    expect(await post("/api/enqueue", { type: "t", id: "a" })).toBe(
+      'task a is there already: pending; choose another id, or pass "if_absent": true.',
+    );
+    const lines = await served.ask("/api/enqueue/lines", {
+      ...{ method: "POST", token: true, body: '{"type":"t","id":"a"}' },
+      headers: { "content-type": "application/x-ndjson" },
+    });
+    expect((await errorIn(lines)).message).toContain("or pass if_absent=true.");
+    const since = await errorIn(await served.ask("/api/ledger/show?since=x"));
+    expect(since.message).toMatch(/^since "x" is not a time/);
+    rmSync(join(served.run, "pending/a.json"));
+    expect(await post("/api/enqueue", { type: "t", id: "a" })).toContain("viv doctor --fix");
+  });
+
+  it("JSON lines that are refused in the middle answer with the error's status, and what was enqueued", async () => {
+    const served = await serveRun();
+    const send = async (body: string, accept = "*/*") => {
+      const answer = await served.ask("/api/enqueue/lines", {
+        ...{ method: "POST", token: true, body },
+        headers: { "content-type": "application/x-ndjson", accept },
+      });
+      return { status: answer.status, text: await answer.text() };
+    };
+    const task = (id: string) => `{"type":"t","id":"${id}"}\n`;
+    const counts = { enqueued: 1, pending: 1, waiting: 0, existed: 0 };
+    const cut = await send(`${task("a")}x\n${task("c")}`);
+    expect([cut.status, JSON.parse(cut.text)]).toMatchObject([
+      400,
+      { error: { code: "INVALID", message: expect.stringMatching(/^line 2: /), ...counts } },
+    ]);
+    const taken = await send(`${task("d")}${task("a")}`);
+    expect([taken.status, JSON.parse(taken.text)]).toMatchObject([
+      409,
+      { error: { code: "TASK_EXISTS", line: 2, ...counts } },
+    ]);
+    const first = await send("x\n");
+    expect([first.status, JSON.parse(first.text)]).toMatchObject([400, { error: { enqueued: 0 } }]);
+    const many = Array.from({ length: 250 }, (_, i) => task(`m.${i}`)).join("");
+    const all = await send(many);
+    expect([all.status, JSON.parse(all.text)]).toMatchObject([200, { output: { enqueued: 250 } }]);
+    // With progress, for clients that ask for it.
+    const told = await send(`${task("e")}x\n`, "text/event-stream");
+    expect(told).toMatchObject({ status: 200, text: expect.stringMatching(/^event: event\n/) });
+    expect(told.text).toContain("event: error\n");
+  });
+
   it("stream as JSON lines, or as server-sent events", async () => {
     const served = await serveRun();
     const lines = await served.ask("/api/enqueue/lines?parent=p", {

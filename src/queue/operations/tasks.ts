@@ -1,5 +1,5 @@
 import * as z from "zod/mini";
-import { VivError } from "../../base/errors.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
 import { idWord } from "../../base/names.ts";
 import type { Config } from "../../base/section.ts";
 import { parseUserJson } from "../../base/user-json.ts";
@@ -86,6 +86,7 @@ export const enqueueLines = defineRunStream({
     eventsOf(async (emit) => {
       const { store, input, signal } = context;
       const types = new Set<string>();
+      let counts: BulkResult = { enqueued: 0, pending: 0, waiting: 0, existed: 0 };
       const result = await enqueueStream(
         store,
         untilStopped(linesOf(untilClosed(input(), signal)), signal),
@@ -95,9 +96,20 @@ export const enqueueLines = defineRunStream({
           parent,
           createdBy: created_by,
           onType: (type) => types.add(type),
-          onProgress: (progress) => emit({ ...progress }),
+          onProgress: (progress) => {
+            counts = { ...progress };
+            emit(counts);
+          },
         },
-      );
+      ).catch((error) => {
+        if (!isVivError(error)) throw error;
+        throw new VivError(
+          error.code,
+          error.message,
+          { ...error.details, ...counts },
+          { cause: error },
+        );
+      });
       return withWarnings(result, await unrouted(context, types));
     }),
 });
