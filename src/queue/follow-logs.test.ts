@@ -6,6 +6,27 @@ import { openRun } from "../main.ts";
 import { followLogs, type LogNews } from "./follow-logs.ts";
 import type { TaskSummary } from "./store.ts";
 
+it("says that no such worker is known, with those that are", async () => {
+  const store = await openRun(join(newFolder(), "run"), { create: true });
+  onTestFinished(() => store.close());
+  const first = async (worker?: string) => {
+    const stop = new AbortController();
+    for await (const news of followLogs(store, { worker }, stop.signal)) {
+      stop.abort();
+      return news;
+    }
+  };
+  expect(await first("nope")).toEqual({
+    event: "idle",
+    note: "no worker nope is known in this run; there is none yet",
+  });
+  const registration = await store.register("w");
+  expect(await first("nope")).toMatchObject({ note: expect.stringMatching(/; there are: w$/) });
+  expect(await first("w")).toEqual({ event: "idle" });
+  expect(await first()).toEqual({ event: "idle" });
+  await registration.release();
+});
+
 it("shows an attempt once, also while its claim is still listed after its end", async () => {
   const run = join(newFolder(), "run");
   const store = await openRun(run, { create: true });

@@ -9,9 +9,9 @@ export interface LogChoice {
   types?: readonly string[];
 }
 
-/** `idle`: nothing is being worked on when the following begins. */
+/** `idle`: nothing is being worked on when the following begins; `note`: why that may stay so. */
 export type LogNews =
-  | { event: "idle" }
+  | { event: "idle"; note?: string }
   | ({ event: "began" | "line"; text?: string } & About)
   | ({ event: "ended"; outcome?: string; to?: string; note?: string } & About);
 
@@ -68,7 +68,8 @@ export async function* followLogs(
       }
       const claimed = await claims(store, choice);
       for (const id of over) if (!claimed.has(id)) over.delete(id);
-      if (look === 0 && claimed.size === 0) yield { event: "idle" };
+      if (look === 0 && claimed.size === 0)
+        yield { event: "idle", note: await unknownWorker(store, choice) };
       for (const [id, worker] of claimed) {
         if (following.has(id) || over.has(id)) continue;
         yield begin({ id, worker }, look === 0 ? FIRST_BYTES : Number.POSITIVE_INFINITY);
@@ -108,6 +109,15 @@ function* rest(one: Followed, following: Map<string, Followed>): Generator<LogNe
   one.tail.close();
   following.delete(id);
   yield { event: "ended", id, worker, ...one.end };
+}
+
+/** The name may be a slip, or that of a worker that starts later. */
+async function unknownWorker(store: Store, { worker }: LogChoice): Promise<string | undefined> {
+  if (worker === undefined) return undefined;
+  const names = (await store.workers()).map(({ name }) => name);
+  if (names.includes(worker)) return undefined;
+  const known = names.length > 0 ? `there are: ${names.join(", ")}` : "there is none yet";
+  return `no worker ${worker} is known in this run; ${known}`;
 }
 
 async function claims(store: Store, { worker, types }: LogChoice): Promise<Map<string, string>> {

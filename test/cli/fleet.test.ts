@@ -668,6 +668,16 @@ describe("schedules", () => {
     expect(here.say("schedule", "ls").stdout).toContain("no viv up runs here");
   });
 
+  it("are listed before there is a run", () => {
+    const here = farm(toml(EVERY_SECOND));
+    const { stdout, status } = here.say("schedule", "ls");
+    expect({ status, stdout }).toEqual({
+      status: 0,
+      stdout: expect.stringMatching(/^tick +on [\s\S]*no viv up runs here, .*start it: viv up/),
+    });
+    expect(existsSync(join(here.folder, "run"))).toBe(false);
+  });
+
   it("that cannot fire are in the ledger once, and in the report", async () => {
     const here = farm(
       toml('[[schedule]]\nname = "m"\ncron = "* * * * * *"\njsonl = "no.jsonl"\n', 0),

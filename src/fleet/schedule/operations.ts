@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import * as z from "zod/mini";
-import { VivError } from "../../base/errors.ts";
+import { isVivError, VivError } from "../../base/errors.ts";
 import { suggest } from "../../base/names.ts";
 import { by } from "../../operation/fields.ts";
-import { definePort } from "../../operation/operation.ts";
-import { defineRunOperation, type RunContext } from "../../queue/operation.ts";
+import { type Context, defineOperation, definePort } from "../../operation/operation.ts";
+import { defineRunOperation, type RunContext, storePort } from "../../queue/operation.ts";
 import type { Store } from "../../queue/store.ts";
 import { type Schedule, scheduleSection } from "./config.ts";
 import { firesOf, loadCron } from "./cron.ts";
@@ -45,17 +45,23 @@ const shown = z.object({
 const lsOutput = z.object({ running: z.boolean(), schedules: z.array(shown) });
 export type ScheduleList = z.output<typeof lsOutput>;
 
-export const scheduleLs = defineRunOperation({
+/** Before viv up has made the run, too. */
+export const scheduleLs = defineOperation({
   name: "schedule ls",
   summary: "the schedules of viv.toml: next fires, last fire, state",
-  access: "read",
+  access: "create",
+  changes: () => false,
   input: z.strictObject({}),
   output: lsOutput,
   async run(context): Promise<ScheduleList> {
     await loadCron();
-    const states = (await filesFor(context)).read();
+    const store = await context.use(storePort).catch((error: unknown) => {
+      if (isVivError(error, "UNSUPPORTED")) return null; // there is no run here
+      throw error;
+    });
+    const states = store && (await filesFor({ ...context, store })).read();
     const schedules = schedulesIn(context).map((one) => {
-      const { last, paused, note = "" } = states.get(one.name) ?? {};
+      const { last, paused, note = "" } = states?.get(one.name) ?? {};
       const { cron, timezone, missed, overlap, tasks } = one;
       return {
         ...{ name: one.name, cron, timezone, missed, overlap, note },
@@ -66,7 +72,8 @@ export const scheduleLs = defineRunOperation({
         paused_by: paused?.by ?? null,
       };
     });
-    return { running: (await context.use(schedulePort)).isUp(context.store), schedules };
+    const running = store !== null && (await context.use(schedulePort)).isUp(store);
+    return { running, schedules };
   },
 });
 
@@ -145,7 +152,7 @@ async function filesFor(context: RunContext): Promise<ScheduleFiles> {
   return scheduleFilesIn(context.store.folder, folderOf(context.store));
 }
 
-function schedulesIn({ here }: RunContext): Schedule[] {
+function schedulesIn({ here }: Context): Schedule[] {
   return here.config?.section(scheduleSection) ?? [];
 }
 

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { snapshotOf, taskRow } from "../../../test/support/top-snapshots.ts";
+import { NOW, snapshotOf, taskRow } from "../../../test/support/top-snapshots.ts";
 import { type Effect, type Model, newModel, selected, tasksOf, update } from "./model.ts";
+import { frame } from "./render.ts";
 import { shownTasks } from "./rows.ts";
 import type { Snapshot, TaskRow } from "./snapshot.ts";
 
@@ -84,6 +85,19 @@ describe("filter, search and sort", () => {
     expect(pressed(audit, "/", ..."nope", "enter").model.notice).toMatchObject({ isError: true });
   });
 
+  it("says of how many tasks that none is found, where not all are listed", () => {
+    const more = next(begun(), snapshotOf({ tasks: TASKS, more: 19_000 }));
+    const { notice } = pressed(more, "/", ..."q.7", "enter").model;
+    expect(notice?.text).toMatch(
+      /^none of the 5 listed of 19,005 tasks has "q\.7"; try: viv show ID$/,
+    );
+    const lines = frame(pressed(more, "f4", ..."q.7").model, NOW, false).map(
+      ([first]) => first?.text,
+    );
+    expect(lines.join("\n")).toContain("none of the 5 listed of 19,005 tasks has all words");
+    expect(pressed(begun(), "/", ..."q.7", "enter").model.notice?.text).toBe('no row has "q.7"');
+  });
+
   it("sorts by each column, and back", () => {
     expect(pressed(begun(), "f6").model.sort).toBe("age");
     expect(pressed(begun(), ">", "<").model.sort).toBe("state");
@@ -112,12 +126,12 @@ describe("filter, search and sort", () => {
 
 describe("actions", () => {
   it("are asked back, and only y does them", () => {
-    const asked = pressed(begun(), "down", "x");
-    expect(asked.model.confirm).toEqual({ verb: "cancel", ids: ["t.2"] });
+    const asked = pressed(begun(), "down", "r");
+    expect(asked.model.confirm).toEqual({ verb: "retry", ids: ["t.2"] });
     expect(asked.effects).toEqual([]);
     expect(pressed(asked.model, "n").model.confirm).toBeNull();
     expect(pressed(asked.model, "z").model.confirm).not.toBeNull();
-    const action = { verb: "cancel", ids: ["t.2"] };
+    const action = { verb: "retry", ids: ["t.2"] };
     expect(pressed(asked.model, "y").effects).toEqual([{ kind: "act", action }]);
   });
 
@@ -128,13 +142,32 @@ describe("actions", () => {
   });
 
   it("are for all tagged tasks", () => {
-    const { model } = pressed(begun(), " ", " ", "r");
-    expect(model.confirm).toEqual({ verb: "retry", ids: ["t.1", "t.2"] });
+    const { model } = pressed(begun(), " ", " ", "x");
+    expect(model.confirm).toEqual({ verb: "cancel", ids: ["t.1"] });
+    expect(pressed(begun(), " ", "j", " ", "x").model.confirm?.ids).toEqual(["t.1", "t.3"]);
     expect(pressed(model, "y").model.tagged.size).toBe(0);
-    expect(pressed(begun(), " ", "U", "a").model.confirm).toEqual({
-      verb: "approve",
-      ids: ["t.2"],
-    });
+    expect(pressed(begun(), " ", "U", "r").model.confirm).toEqual({ verb: "retry", ids: ["t.2"] });
+  });
+
+  it("are offered only where they are possible, and say why not", () => {
+    const done = begun([
+      taskRow("v.3", "done"),
+      taskRow("v.4", "cancelled"),
+      taskRow("v.5", "review"),
+    ]);
+    const { confirm, notice } = pressed(done, "r").model;
+    expect(confirm).toBeNull();
+    expect(notice?.text).toMatch(/^v\.\d \(\w+\) cannot be retried$/);
+    const verbs = (id: string) =>
+      ["x", "r", "a"].map((key) => {
+        const { model } = pressed(done, "/", ...id, "enter", key);
+        return model.confirm?.verb ?? model.notice?.text;
+      });
+    expect(verbs("v.3")).toEqual(
+      ["cancelled", "retried", "approved"].map((word) => `v.3 (done) cannot be ${word}`),
+    );
+    expect(verbs("v.4").slice(1)).toEqual(["retry", "v.4 (cancelled) cannot be approved"]);
+    expect(verbs("v.5")).toEqual(["cancel", "v.5 (review) cannot be retried", "approve"]);
   });
 
   it("pause and resume the run", () => {

@@ -1,6 +1,8 @@
+import { formatCount } from "../../base/amount.ts";
 import { counted } from "../../base/text.ts";
+import { isAllowed, type TaskWord } from "../../queue/states.ts";
 import type { Size } from "./host.ts";
-import { type ShownTask, SORTS, type Sort, shownTasks } from "./rows.ts";
+import { NAMES, type ShownTask, SORTS, type Sort, shownTasks } from "./rows.ts";
 import type { Details, Snapshot } from "./snapshot.ts";
 
 /** What is on the screen, and what a key makes of it. Pure. */
@@ -178,10 +180,17 @@ function found(model: Model, from: number): Model {
     const index = (model.cursor.index + from + i) % texts.length;
     if (texts[index]?.toLowerCase().includes(wanted)) return at(model, index);
   }
-  return {
-    ...model,
-    notice: { text: `no row has ${JSON.stringify(model.search)}`, isError: true },
-  };
+  const text = JSON.stringify(model.search);
+  const more = model.tab === "tasks" ? (model.snapshot?.more ?? 0) : 0;
+  const none =
+    more === 0 ? `no row has ${text}` : `${ofListed(model)} has ${text}; try: viv show ID`;
+  return { ...model, notice: { text: none, isError: true } };
+}
+
+/** Where not all tasks are listed, nothing is said of the others. */
+export function ofListed({ snapshot }: Pick<Model, "snapshot">): string {
+  const { tasks = [], more = 0 } = snapshot ?? {};
+  return `none of the ${formatCount(tasks.length)} listed of ${counted(tasks.length + more, "task", formatCount)}`;
 }
 
 function textsOf(model: Model): string[] {
@@ -304,7 +313,7 @@ function tag(model: Model): Step {
   return [at({ ...model, tagged }, model.cursor.index + 1), []];
 }
 
-const VERBS: Readonly<Record<string, Verb>> = {
+const VERBS: Readonly<Record<string, Exclude<Verb, "resume">>> = {
   ...{ f9: "cancel", x: "cancel", r: "retry", a: "approve", p: "pause" },
 };
 
@@ -318,9 +327,25 @@ function acted(model: Model, key: string): Step {
   }
   if (model.tab !== "tasks") return [model, []];
   const one = selected(model);
-  const ids =
+  const meant =
     model.overlay === null && model.tagged.size > 0 ? [...model.tagged] : one ? [one] : [];
-  return ids.length === 0 ? [model, []] : [{ ...model, confirm: { verb, ids } }, []];
+  if (meant.length === 0) return [model, []];
+  const words = new Map(model.snapshot?.tasks.map(({ id, state }) => [id, state]));
+  const ids = meant.filter((id) => mayBe(verb, words.get(id)));
+  if (ids.length > 0) return [{ ...model, confirm: { verb, ids } }, []];
+  const [id = ""] = meant;
+  const word = words.get(id);
+  const none = "none of the tagged tasks can";
+  const which = meant.length > 1 ? none : `${id}${word ? ` (${NAMES[word]})` : ""} cannot`;
+  const text = `${which} be ${DONE[verb]}`;
+  return [{ ...model, notice: { text, isError: true } }, []];
+}
+
+const DONE = { cancel: "cancelled", retry: "retried", approve: "approved" } as const;
+
+/** One that is not listed any more is asked about: its state is not known. */
+function mayBe(verb: keyof typeof DONE, word: TaskWord | undefined): boolean {
+  return word === undefined || isAllowed(word === "cancelled" ? "failed" : word, verb);
 }
 
 /** The question before an action. */

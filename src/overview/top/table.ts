@@ -2,7 +2,7 @@ import { formatUsd } from "../../base/amount.ts";
 import { formatDuration } from "../../base/duration.ts";
 import { widthOf } from "../../operation/term.ts";
 import { STATE_STYLE } from "./header.ts";
-import { bodyHeight, type Model, tasksOf } from "./model.ts";
+import { bodyHeight, type Model, ofListed, tasksOf } from "./model.ts";
 import { cell, type Line, type Span, type Style, span } from "./paint.ts";
 import { NAMES } from "./rows.ts";
 import type { Snapshot } from "./snapshot.ts";
@@ -56,7 +56,7 @@ function taskTable(model: Model, now: number): TaskTable {
     empty:
       model.filter === ""
         ? "no tasks yet; add one with: viv enqueue --type TYPE"
-        : "no task has all words of the filter; Esc shows all",
+        : `${model.snapshot?.more ? ofListed(model) : "no task"} has all words of the filter; Esc shows all`,
     columns: [
       {
         name: "STATE",

@@ -51,7 +51,9 @@ function allLogs({ color }: Term, io: Io): StreamView {
       const { id = "", worker = "", text = "" } = event;
       switch (event.event) {
         case "idle":
-          io.stderr.write("viv: nothing is being worked on; waiting for the next attempt.\n");
+          io.stderr.write(
+            `viv: ${plain(event.note ?? "nothing is being worked on")}; waiting for the next attempt.\n`,
+          );
           return null;
         case "began":
           return `${head(id, worker)} ${color.dim("begins")}`;
