@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { parseAnsi, stripAnsi } from "../../web/src/parts/ansi.ts";
-import { type Block, type Inline, parseMarkdown, safeHref } from "../../web/src/parts/markdown.ts";
+import { type Block, parseMarkdown } from "../../web/src/parts/markdown.ts";
+import { type Inline, safeHref } from "../../web/src/parts/markdown-inline.ts";
 import { splitLines } from "../../web/src/parts/split-lines.ts";
 import { LogLines } from "../../web/src/views/task/log-lines.ts";
 import { parseDiff } from "../../web/src/views/task/parse-diff.ts";
@@ -11,7 +12,16 @@ import { holds } from "../support/property.ts";
 
 describe("Markdown", () => {
   const texts = (nodes: readonly Inline[]): string =>
-    nodes.map((one) => ("children" in one ? texts(one.children) : one.text)).join("");
+    nodes
+      .map((one) => ("children" in one ? texts(one.children) : "text" in one ? one.text : "⏎"))
+      .join("");
+  const childrenOf = (text: string): Inline[] => {
+    const [block] = parseMarkdown(text);
+    return block && "children" in block && block.kind !== "quote" ? block.children : [];
+  };
+
+  const hrefs = (text: string) =>
+    childrenOf(text).flatMap((one) => (one.kind === "link" ? [one.href] : []));
 
   test("blocks: headings, lists, code, quotes, tables", () => {
     const text =
@@ -40,11 +50,6 @@ describe("Markdown", () => {
   });
 
   test("a link leads only to the web or mail, and an image is its words", () => {
-    const hrefs = (text: string): (string | null)[] => {
-      const [block] = parseMarkdown(text);
-      const children = block?.kind === "paragraph" ? block.children : [];
-      return children.flatMap((one) => (one.kind === "link" ? [one.href] : []));
-    };
     expect(hrefs("[a](https://a.example/x) <https://b.example> see https://c.example/d.")).toEqual([
       "https://a.example/x",
       "https://b.example",
@@ -59,6 +64,71 @@ describe("Markdown", () => {
     const [image] = parseMarkdown("![a plot](https://a.example/pixel.png)");
     expect(texts((image as Extract<Block, { kind: "paragraph" }>).children)).toBe("image: a plot");
   });
+
+  test("parentheses of an address are its own while they are balanced", () => {
+    const wiki = "https://en.wikipedia.org/wiki/Foo_(bar)";
+    expect(hrefs(`[paren link](${wiki}) and (see ${wiki}), (${wiki}) and ${wiki}.`)).toEqual(
+      Array(4).fill(wiki),
+    );
+    expect(texts(childrenOf(`[paren link](${wiki}) end`))).toBe("paren link end");
+    expect(hrefs("[a](https://a.example/?x=1&amp;y=2 'a title')")).toEqual([
+      "https://a.example/?x=1&y=2",
+    ]);
+    expect(hrefs("[a](https://a.example/(b")).toEqual(["https://a.example/(b"]);
+    expect(hrefs("[a](&#106;avascript:x) [b](java&nbsp;script:x)")).toEqual([null, null]);
+  });
+
+  test("a table has its alignments, and `\\|` is a sign of its cell", () => {
+    const text = "| a | b \\| c | d | e |\n|:--|--:|:-:|---|\n| 1 | `x \\| y` | 3 | 4 \\|";
+    const [table] = parseMarkdown(text) as Extract<Block, { kind: "table" }>[];
+    expect(table?.align).toEqual(["left", "right", "center", ""]);
+    expect(table?.head.map(texts)).toEqual(["a", "b | c", "d", "e"]);
+    expect(table?.rows.map((row) => row.map(texts))).toEqual([["1", "x | y", "3", "4 |"]]);
+  });
+
+  test("underlined headings, indented code, hard breaks and entities", () => {
+    const blocks = parseMarkdown(
+      "One\nmore\n===\nTwo\n---\nText\n\n---\n\n    a <b>\n\n      c\n\nend",
+    );
+    expect(blocks.map((one) => (one.kind === "heading" ? one.level : one.kind))).toEqual([
+      ...[1, 2, "paragraph", "rule", "code", "paragraph"],
+    ]);
+    expect(blocks[4]).toEqual({ kind: "code", language: "", text: "a <b>\n\n  c" });
+    expect(texts(childrenOf("a\\\nb  \nc\nd\\"))).toBe("a⏎b⏎c\nd\\");
+    expect(texts(childrenOf("a line\n    that goes on"))).toBe("a line\nthat goes on");
+    expect(
+      texts(childrenOf("&lt;b&gt; &amp;lt; &quot;&#39;&nbsp;| &copy; `&lt;` & &#x202e;")),
+    ).toBe("<b> &lt; \"'\u00a0| &copy; &lt; & &#x202e;");
+    const [list] = parseMarkdown("- a\n\n  b\n\n      code\n- c") as Extract<
+      Block,
+      { kind: "list" }
+    >[];
+    expect(list?.items.map(({ children }) => children.map(({ kind }) => kind))).toEqual([
+      ["paragraph", "paragraph", "code"],
+      ["paragraph"],
+    ]);
+  });
+
+  test("lines may end as on Windows; other control characters are shown", () => {
+    expect(texts(childrenOf("a\r\nb\rc\u202e"))).toBe("a\nb‹000D›c‹202E›");
+  });
+
+  test("the time grows with the text, whatever is repeated in it", () => {
+    const parts = [
+      "[a](",
+      "[a](https://x.y/(",
+      "https://x.y/)))",
+      "&",
+      "&amp",
+      "a\n=",
+      "    a\n\n",
+      "a \\| b|",
+      "  ",
+    ];
+    for (const part of parts) parseMarkdown(`a|b\n-|-\n\n${part.repeat(200_000 / part.length)}`);
+    parseMarkdown(`[a](${"(".repeat(200_000)}`);
+    parseMarkdown(`https://x.y/${")".repeat(200_000)}`);
+  }, 15_000);
 
   test("snake_case is no emphasis, and an escape is its sign", () => {
     const [block] = parseMarkdown("a_b_c \\*d\\* **e** *f* `g*h`");
@@ -95,6 +165,12 @@ describe("Markdown", () => {
       "javascript:",
       "~~",
       "\\",
+      "(",
+      "=",
+      "--",
+      "    ",
+      "&amp;",
+      "&nbsp;",
     );
     holds(
       fc.property(fc.array(signs, { maxLength: 60 }), (parts) => {

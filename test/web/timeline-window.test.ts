@@ -53,11 +53,20 @@ it("stacks the models of each day, also of days without costs", () => {
     ]),
     day("2026-11-18", [{ model: "opus", usd: 3 }]),
   ];
-  const { tops, sums } = stackOf(days, ["opus", "=cmd"]);
+  const until = "2026-11-19T08:00:00.000Z";
+  const { tops, sums } = stackOf(days, ["opus", "=cmd"], { since: "2026-11-15T08:00:00Z", until });
   expect(tops).toEqual([
-    [0, 0, 0, 0, 2, 0, 3],
-    [0, 0, 0, 0, 3, 0, 3],
+    [0, 2, 0, 3, 0],
+    [0, 3, 0, 3, 0],
   ]);
-  expect(sums).toEqual([0, 0, 0, 0, 3, 0, 3]);
+  expect(sums).toEqual([0, 3, 0, 3, 0]);
+  // A young run has as many days as the label says; a period of one day has no empty days before it.
+  const daysSince = (since: string) => {
+    const drawn = stackOf(days.slice(1), ["opus"], { since, until }).days;
+    return drawn.map((day) => new Date(day * 1000).toISOString().slice(5, 10));
+  };
+  expect(daysSince("2026-11-05T08:00:00Z")).toHaveLength(14);
+  expect(daysSince("2016-11-19T08:00:00Z")[0]).toBe("11-06");
+  expect(daysSince("2026-11-18T08:00:00Z")).toEqual(["11-18", "11-19"]);
   expect(csvOf({ days })).toContain(`2026-11-16,"'=cmd",1.0000`);
 });

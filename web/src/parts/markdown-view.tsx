@@ -1,11 +1,11 @@
 import { useMemo } from "preact/hooks";
-import { type Block, type Inline, parseMarkdown } from "./markdown.ts";
+import { type Block, parseMarkdown } from "./markdown.ts";
+import type { Inline } from "./markdown-inline.ts";
 import "./markdown.css";
-import { plain } from "./plain.ts";
 
 /** What a program wrote as Markdown. It becomes elements of ours, never HTML. */
 export function Markdown({ text }: { text: string }) {
-  const blocks = useMemo(() => parseMarkdown(plain(text)), [text]);
+  const blocks = useMemo(() => parseMarkdown(text), [text]);
   return <div class="markdown">{blocks.map(drawBlock)}</div>;
 }
 
@@ -61,14 +61,16 @@ function drawBlock(block: Block, key: number) {
   }
 }
 
-function drawTable({ head, rows }: Extract<Block, { kind: "table" }>, key: number) {
+function drawTable({ head, rows, align }: Extract<Block, { kind: "table" }>, key: number) {
   return (
     <div key={key} class="table" tabIndex={0}>
       <table>
         <thead>
           <tr>
             {head.map((cell, at) => (
-              <th key={at}>{cell.map(drawInline)}</th>
+              <th key={at} style={{ textAlign: align[at] }}>
+                {cell.map(drawInline)}
+              </th>
             ))}
           </tr>
         </thead>
@@ -76,7 +78,9 @@ function drawTable({ head, rows }: Extract<Block, { kind: "table" }>, key: numbe
           {rows.map((row, y) => (
             <tr key={y}>
               {row.map((cell, x) => (
-                <td key={x}>{cell.map(drawInline)}</td>
+                <td key={x} style={{ textAlign: align[x] }}>
+                  {cell.map(drawInline)}
+                </td>
               ))}
             </tr>
           ))}
@@ -90,6 +94,8 @@ function drawInline(node: Inline, key: number) {
   switch (node.kind) {
     case "text":
       return node.text;
+    case "break":
+      return <br key={key} />;
     case "code":
       return <code key={key}>{node.text}</code>;
     case "strong":

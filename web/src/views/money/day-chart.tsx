@@ -1,6 +1,6 @@
 import { useEffect, useRef } from "preact/hooks";
 import type { Money } from "../../live/data-shapes.ts";
-import { dollars } from "../../parts/format.ts";
+import { counted, dollars } from "../../parts/format.ts";
 import { useWidth } from "../../parts/use-width.ts";
 import { stackOf } from "./stack.ts";
 
@@ -20,15 +20,8 @@ export function modelsIn(days: Money["days"]): string[] {
 }
 
 /** Dollars per day, stacked by model; drawn by uPlot, which is loaded for it. */
-export function DayChart({
-  days,
-  models,
-  budgets,
-}: {
-  days: Money["days"];
-  models: readonly string[];
-  budgets: Money["budgets"];
-}) {
+export function DayChart({ money, models }: { money: Money; models: readonly string[] }) {
+  const { days, budgets } = money;
   const { ref, width } = useWidth<HTMLDivElement>();
   const place = useRef<HTMLDivElement>(null);
   const colours = useRef<HTMLDivElement>(null);
@@ -46,7 +39,7 @@ export function DayChart({
       const look = (at: number) =>
         getComputedStyle(colours.current?.children[at] as Element).backgroundColor;
       chart = drawDays(element, {
-        ...{ width, limit, stack: stackOf(shown, models) },
+        ...{ width, limit, stack: stackOf(shown, models, money) },
         colours: models.map((_, at) => look(stepOf(at) - 1)),
         ...{ text: look(STEPS), grid: look(STEPS + 1), ink: look(STEPS + 2) },
       });
@@ -73,7 +66,7 @@ export function DayChart({
           ref={place}
           class="days"
           role="img"
-          aria-label={`Dollars per day, ${shown.length} days, ${dollars(sum)} in all; a table of it follows.`}
+          aria-label={`Dollars per day, ${counted(shown.length, "day")}, ${dollars(sum)} in all; a table of it follows.`}
         />
       </div>
       <div ref={colours} class="unseen" aria-hidden="true">

@@ -39,7 +39,7 @@ export function drawDays(place: HTMLElement, look: Look): { destroy(): void } {
         ...axis,
         grid: { show: false },
         size: 24,
-        splits: () => stack.days.filter((_, at) => !isNarrow || at % 2 === 0),
+        splits: () => stack.days.filter((_, at, all) => !isNarrow || (all.length - at) % 2 === 1),
         values: (_, splits) => splits.map((day) => (day === today ? "Today" : nameOf(day))),
       },
       {

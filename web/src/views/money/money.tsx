@@ -92,7 +92,7 @@ function Figures({ money, label }: { money: Money; label: string }) {
             </div>
           }
         >
-          <DayChart days={days} models={models} budgets={budgets} />
+          <DayChart money={money} models={models} />
         </Panel>
         <Budgets budgets={budgets} reserved={money.reserved_usd} />
       </div>
