@@ -229,6 +229,37 @@ describe.skipIf(!hasBrowser)("odd values", () => {
     await context.close();
   });
 
+  test("a proof without output has no empty line, and reasons are not counted from two", async () => {
+    const show = server.operations.show;
+    server.operations.show = ({ id }: { id: string }) => {
+      const shown = show({ id });
+      return { ...shown, proof: { ...shown.proof, output: "" } };
+    };
+    await see("task/fix.204", async (page) => {
+      const proof = page.getByRole("region", { name: "Output of the proof" });
+      await proof.waitFor();
+      expect(await proof.locator(".line").allTextContents()).toEqual(["$ npm test -- refunds"]);
+      expect(await page.locator(".why li bdi").textContent()).toMatch(/^done, not landed/);
+      expect(await page.locator(".why li").textContent()).toMatch(/^done, not landed/);
+    });
+  });
+
+  test("on a phone, a line of the wire without words stands in the middle of its row", async () => {
+    const ledger = server.operations["ledger show"];
+    const line = { at: new Date().toISOString(), room: "queue", event: "promoted", task: "fix.1" };
+    server.operations["ledger show"] = () => ({ ...ledger({}), lines: [line] });
+    const middle = (box: DOMRect) => box.top + box.height / 2;
+    await see(
+      "wire",
+      async (page) => {
+        await page.locator(".wire li a", { hasText: "fix.1" }).waitFor();
+        const row = await boxOf(page, ".wire li");
+        expect(Math.abs(middle(await boxOf(page, ".wire li time")) - middle(row))).toBeLessThan(2);
+      },
+      { size: PHONE },
+    );
+  });
+
   test("on a phone, a row of the wire, of attempts and of marks is pressed as a whole", async () => {
     for (const [view, row] of [
       ["wire", ".wire li:has(a)"],

@@ -291,6 +291,40 @@ describe.skipIf(!hasBrowser)("the page", () => {
     });
   });
 
+  test("a message does not cover the caption, on any view and size", async () => {
+    await withServer({ mayChange: false }, async (server) => {
+      const text = "deaf answered nothing, so the warden ended its whole process tree; ".repeat(2);
+      for (const [view, size] of [
+        ["board?task=fix.204", undefined],
+        ["task/fix.204", undefined],
+        ["task/fix.204", PHONE],
+      ] as const) {
+        const { page, context } = await openPage(browser, `${server.url}/#/${view}`, { size });
+        const caption = page.getByRole("region", { name: "Moments of the demo" });
+        await until("the caption is there", () => {
+          server.tell("ledger", {
+            ...{ room: "demo", event: "moment", agent: "demo", at: new Date().toISOString() },
+            ...{ n: 1, key: "executed", text, link: "warden/w-1", command: "viv epitaph w-1" },
+          });
+          return caption.getByText("deaf answered").isVisible();
+        });
+        await page.getByRole("button", { name: /^Approve( A)?$/ }).click();
+        await page.locator(".toast", { hasText: "log in" }).waitFor();
+        await until(
+          "the message is above the caption",
+          () =>
+            page.evaluate(() => {
+              const of = (one: string) => document.querySelector(one)?.getBoundingClientRect();
+              const over = [".moment", ".acts"].map((one) => of(one)?.top ?? 0);
+              return (of(".toasts")?.bottom ?? 1e9) <= Math.min(...over);
+            }),
+          10,
+        );
+        await context.close();
+      }
+    });
+  });
+
   test("the demo's moments are a caption with a link, until it is closed", async () => {
     await withServer({}, async (server) => {
       const { page, context, faults } = await openPage(browser, `${server.url}/board`);

@@ -2,8 +2,9 @@ import { expect, it } from "vitest";
 import type { TimelineAnswer } from "../../web/src/live/data-shapes.ts";
 import { csvOf } from "../../web/src/views/money/csv.ts";
 import { stackOf } from "../../web/src/views/money/stack.ts";
+import { strangersIn } from "../../web/src/views/overview/night-drawing.ts";
 import { summaryOf } from "../../web/src/views/timeline/summary.ts";
-import { clampWindow } from "../../web/src/views/timeline/window.ts";
+import { clampWindow, withRoom } from "../../web/src/views/timeline/window.ts";
 
 const MINUTE = 60_000;
 const whole = { from: 0, to: 100 * MINUTE };
@@ -69,4 +70,12 @@ it("stacks the models of each day, also of days without costs", () => {
   expect(daysSince("2016-11-19T08:00:00Z")[0]).toBe("11-06");
   expect(daysSince("2026-11-18T08:00:00Z")).toEqual(["11-18", "11-19"]);
   expect(csvOf({ days })).toContain(`2026-11-16,"'=cmd",1.0000`);
+});
+
+it("an agent is a stranger without a lane, where its end is within the time that is shown", () => {
+  const frame = withRoom({ from: 0, to: 100 });
+  expect(frame).toEqual({ from: 0, to: 102 });
+  const kill = (name: string, at: number) => ({ name, at: new Date(at).toISOString() });
+  const kills = [kill("ada", 50), kill("agent-6", 50), kill("agent-7", 103)];
+  expect(strangersIn(kills, [{ name: "ada" }], frame)).toEqual([kill("agent-6", 50)]);
 });

@@ -272,6 +272,29 @@ describe.skipIf(!hasBrowser)("each view", () => {
     await context.close();
   });
 
+  test("the strip of the timeline stands on the lanes below it: one time, one place", async () => {
+    const { page, context } = await openPage(browser, `${server.url}/#/timeline`);
+    await page.locator(".lanes svg").waitFor();
+    const placesIn = (texts: string) =>
+      page.locator(texts).evaluateAll((all) => {
+        return all.map((one) => [one.textContent, one.getBoundingClientRect().x] as const);
+      });
+    const above = new Map(await placesIn(".mini svg > text"));
+    const below = await placesIn(".lanes .grid + text");
+    const both = below.filter(([time]) => above.has(time));
+    expect(both.length).toBeGreaterThan(2);
+    for (const [time, x] of both) expect(above.get(time), time ?? "").toBeCloseTo(x, 0);
+    await context.close();
+  });
+
+  test("the overview shows where the warden ended an agent that has no lane", async () => {
+    const { page, context } = await openPage(browser, server.url);
+    const marks = page.locator(".night .killed");
+    await marks.filter({ hasText: "agent-6 killed at" }).waitFor();
+    expect(await marks.count()).toBe(2);
+    await context.close();
+  });
+
   test("the timeline speaks of a part that is chosen, and not by itself", async () => {
     const { page, context } = await openPage(browser, `${server.url}/#/timeline`);
     const spoken = page.locator("main [aria-live]");

@@ -470,7 +470,7 @@ const wholeTimeline = ({ since }) => {
     ...lane,
     spans: lane.spans.map((span) => ({ ...span, count: 1 })),
   }));
-  const kills = answer.kills.map((one) => ({ ...one, why: "silent three times", warrant: "w-1" }));
+  const kills = answer.kills.map((one) => ({ ...one, why: "silent three times" }));
   return { ...answer, lanes, kills };
 };
 

@@ -362,7 +362,10 @@ export function timeline(since) {
   const third = (until - from) / 3;
   return {
     ...{ since, until: new Date(until).toISOString(), lanes, buckets },
-    kills: [{ name: "ada", at: new Date(from + third * 1.7).toISOString(), warrant: null }],
+    kills: [
+      { name: "ada", at: new Date(from + third * 1.7).toISOString(), warrant: "w-1" },
+      { name: "agent-6", at: new Date(from + third * 2.4).toISOString(), warrant: "w-2" },
+    ],
     closed: [
       {
         account: "codex-team",

@@ -1,4 +1,5 @@
 import { computed, effect, signal } from "@preact/signals";
+import { useEffect, useRef } from "preact/hooks";
 import { type Moment, moments } from "../live/moments.ts";
 import { Glyph, type Tone } from "../parts/glyph.tsx";
 import { Icon } from "../parts/icons.tsx";
@@ -65,8 +66,19 @@ export function MomentCaption() {
   const move = (by: number) => {
     play.value = step(play.value, by, count, Date.now());
   };
+  const ref = useRef<HTMLElement>(null);
+  // Messages stand above it, however high it is.
+  useEffect(() => {
+    const { style } = document.documentElement;
+    const watcher = new ResizeObserver(() =>
+      style.setProperty("--caption", `${ref.current?.offsetHeight ?? 0}px`),
+    );
+    if (ref.current !== null) watcher.observe(ref.current);
+    return () => watcher.disconnect();
+  }, []);
   return (
     <section
+      ref={ref}
       class={one === null ? "moment is-off" : "moment"}
       aria-label="Moments of the demo"
       onPointerEnter={() => {

@@ -49,6 +49,18 @@ export function lanePaths(
   return paths;
 }
 
+/** Of agents that have no lane here, as one in tmux that the warden ended: their marks stand apart. */
+export function strangersIn<K extends { name: string; at: string }>(
+  kills: readonly K[],
+  lanes: readonly { name: string }[],
+  { from, to }: Pick<Frame, "from" | "to">,
+): K[] {
+  return kills.filter(({ name, at }) => {
+    const time = Date.parse(at);
+    return time >= from && time <= to && lanes.every((lane) => lane.name !== name);
+  });
+}
+
 const STEPS_MIN = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 10_080];
 
 /** Times for the axis: round ones, at least `apart` pixels from each other. */

@@ -8,6 +8,7 @@ import {
   frameOf,
   lanePaths,
   type SpanLook,
+  strangersIn,
   ticksOf,
   tickText,
   xOf,
@@ -71,6 +72,14 @@ function Drawing({ timeline, width }: { timeline: Timeline; width: number }) {
       ))}
       {closed.map((one) => (
         <Closed key={`${one.account} ${one.from}`} {...{ one, frame }} y={one.y} high={LANE} />
+      ))}
+      {strangersIn(timeline.kills, lanes, frame).map(({ name, at }) => (
+        <KillMark
+          key={`${name} ${at}`}
+          x={xOf(frame, Date.parse(at))}
+          y={TOP - 8}
+          title={`${name} killed at ${moment(at)}`}
+        />
       ))}
       <line class="now" x1={now} x2={now} y1={TOP - 8} y2={end + 3} />
       {more > 0 && (

@@ -119,9 +119,8 @@ function WhyBox({ why: { id, reasons }, tone }: { why: Why; tone: string }) {
       {first?.log && <pre class="term">{plain(first.log.join("\n"))}</pre>}
       {others.length > 0 && (
         <ol>
-          {others.map(({ code, text, command }, at) => (
+          {others.map(({ code, text, command }) => (
             <li key={`${code}${text}`}>
-              <span class="t3">{at + 2}.</span>
               <bdi>{plain(text)}</bdi>
               {command && <WhyCommands text={command} />}
             </li>
@@ -144,7 +143,7 @@ function WhyCommands({ text }: { text: string }) {
 }
 
 function Proof({ proof }: { proof: Shown["proof"] }) {
-  const lines = useMemo(() => splitLines(proof?.output ?? ""), [proof?.output]);
+  const lines = useMemo(() => (proof?.output ? splitLines(proof.output) : []), [proof?.output]);
   if (proof === undefined) return null;
   const isGood = proof.exit === 0;
   const end = proof.timed_out

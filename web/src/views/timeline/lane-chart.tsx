@@ -4,7 +4,14 @@ import { Hatching, KillMark, LaneLabel, labelWidth, shownLanes } from "../../par
 import { plain } from "../../parts/plain.ts";
 import { useWidth } from "../../parts/use-width.ts";
 import { taskHref } from "../../shell/router.ts";
-import { type Frame, lookOf, ticksOf, tickText, xOf } from "../overview/night-drawing.ts";
+import {
+  type Frame,
+  lookOf,
+  strangersIn,
+  ticksOf,
+  tickText,
+  xOf,
+} from "../overview/night-drawing.ts";
 import { Closed, Throughput } from "../overview/throughput.tsx";
 import { MOST_LANES, type TimeWindow } from "./window.ts";
 
@@ -48,13 +55,6 @@ function Chart({
   const closedY = (at: number) => end + 16 + at * 20;
   const bottom = closed.length === 0 ? end : closedY(closed.length - 1) + 14;
   const nowX = xOf(frame, frame.now);
-  // Agents that have no lane here: their marks stand on top.
-  const strangers = timeline.kills.filter(
-    ({ name, at }) =>
-      lanes.every((lane) => lane.name !== name) &&
-      Date.parse(at) >= shown.from &&
-      Date.parse(at) <= shown.to,
-  );
   const label = `Attempts of ${count(lanes.length)} workers and crew members from ${moment(shown.from)} to ${moment(shown.to)}; List shows them as a table.`;
   return (
     <svg width={width} height={bottom + 26} role="group" aria-label={label}>
@@ -81,7 +81,7 @@ function Chart({
       {closed.map((one, at) => (
         <Closed key={`${one.account} ${one.from}`} {...{ one, frame }} y={closedY(at)} high={14} />
       ))}
-      {strangers.map(({ name, at, why, warrant }) => (
+      {strangersIn(timeline.kills, lanes, frame).map(({ name, at, why, warrant }) => (
         <KillMark
           key={warrant}
           x={xOf(frame, Date.parse(at))}

@@ -11,7 +11,7 @@ import {
   tickText,
   xOf,
 } from "../overview/night-drawing.ts";
-import { clampWindow, MOST_LANES, type TimeWindow } from "./window.ts";
+import { clampWindow, MOST_LANES, type TimeWindow, withRoom } from "./window.ts";
 
 const LOOKS: readonly SpanLook[] = ["ok", "again", "no", "run"];
 
@@ -30,7 +30,7 @@ export function MiniMap({
   const { ref, width } = useWidth<HTMLDivElement>();
   const left = labelWidth(width);
   const frame: Frame = {
-    ...{ from: whole.from, to: whole.to, now: Date.parse(timeline.until) },
+    ...{ ...withRoom(whole), now: Date.parse(timeline.until) },
     ...{ left, width: Math.max(1, width - left - 8) },
   };
   const lanes = shownLanes(timeline.lanes, MOST_LANES);
@@ -45,7 +45,7 @@ export function MiniMap({
     const { left: edge } = (ref.current as HTMLElement).getBoundingClientRect();
     const padding = 16;
     const share = (event.clientX - edge - padding - left) / frame.width;
-    return whole.from + Math.min(1, Math.max(0, share)) * (whole.to - whole.from);
+    return frame.from + Math.min(1, Math.max(0, share)) * (frame.to - frame.from);
   };
   const onDown = (event: PointerEvent) => {
     const time = timeAt(event);

@@ -17,7 +17,7 @@ import { Marks } from "./marks.tsx";
 import { MiniMap } from "./mini-map.tsx";
 import { summaryOf } from "./summary.ts";
 import "./timeline.css";
-import { clampWindow, type TimeWindow } from "./window.ts";
+import { clampWindow, type TimeWindow, withRoom } from "./window.ts";
 
 const HOUR = 3_600_000;
 const PERIODS = ["12h", "24h", "7d"] as const;
@@ -159,5 +159,5 @@ function windowOf(
   if (chosen !== null && !chosen.isLive) return chosen;
   const size = chosen === null ? zoom : chosen.to - chosen.from;
   const from = size === 0 ? whole.from : Math.max(whole.from, whole.to - size);
-  return { from, to: whole.to + (whole.to - from) * 0.02, isLive: true };
+  return { ...withRoom({ from, to: whole.to }), isLive: true };
 }

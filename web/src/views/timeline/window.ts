@@ -8,6 +8,11 @@ export interface TimeWindow {
   isLive: boolean;
 }
 
+/** Up to a little after now, so that now has its line: of the strip and of the lanes below it. */
+export function withRoom({ from, to }: { from: number; to: number }): { from: number; to: number } {
+  return { from, to: to + (to - from) * 0.02 };
+}
+
 /** Shorter ones show nothing. */
 const LEAST_MS = 60_000;
 

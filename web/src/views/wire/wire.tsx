@@ -204,7 +204,8 @@ function List({
 
 function Line({ line, top }: { line: WireLine; top: number }) {
   const { at, word, tone, subject, isTask, who, move, text, cost, isQuiet, key } = line;
-  const looks = [isQuiet ? "quiet" : "", data.fresh.has(key) ? "new" : ""].join(" ");
+  const isBare = move === "" && text === "";
+  const looks = `${isQuiet ? "quiet " : ""}${data.fresh.has(key) ? "new " : ""}${isBare ? "bare" : ""}`;
   return (
     <li class={looks} style={{ top: `${top}px` }}>
       <time class="t3" dateTime={at}>
