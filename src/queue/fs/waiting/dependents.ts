@@ -1,14 +1,15 @@
 import { isVivError, VivError } from "../../../base/errors.ts";
 import type { Task } from "../../task.ts";
 import { readTask } from "../enqueue/task-file.ts";
-import { readDerived, statIfThere, unlinkIfThere } from "../files/atomic.ts";
+import { readDerived, renameIfThere, statIfThere, unlinkIfThere } from "../files/atomic.ts";
 import { appendLine } from "../files/lines.ts";
-import type { FsRun } from "../fs-run.ts";
+import { type FsRun, uniqueName } from "../fs-run.ts";
 import { fileOf } from "../layout.ts";
 
 /**
  * `.viv/dependents/<id>`: one line for each task that waits for <id>. If it is lost, a look at all
- * of waiting/ finds them: see wakeWaiting.
+ * of waiting/ finds them: see wakeWaiting. `<id>~…`: notes that were taken to be acted on; any process
+ * may do that, and does after a crash (promoteMet).
  */
 
 const LIMIT = 256 * 1024 * 1024;
@@ -27,6 +28,21 @@ export function dependentsOf(run: FsRun, dependency: string): string[] {
   // There is a file when a task waits: an empty one has lost its lines.
   if (lines.length === 0 && hasDependents(run, dependency)) run.memo.areNotesLost = true;
   return [...new Set(lines)];
+}
+
+/**
+ * Takes the notes away, under the name that is returned: what is noted from now on is not forgotten with
+ * them. Null when there are none.
+ */
+export function takeDependents(run: FsRun, dependency: string): string | null {
+  if (!hasDependents(run, dependency)) return null;
+  const taken = `${dependency}~${uniqueName()}`;
+  return renameIfThere(pathOf(run, dependency), pathOf(run, taken)) ? taken : null;
+}
+
+/** No id has this character. */
+export function isTaken(name: string): boolean {
+  return name.includes("~");
 }
 
 export function forgetDependents(run: FsRun, dependency: string): void {

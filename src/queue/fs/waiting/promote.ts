@@ -16,7 +16,13 @@ import {
   restsUntil,
 } from "../record/attempts.ts";
 import { completedTasks } from "../record/status-file.ts";
-import { addDependent, dependentsOf, forgetDependents, hasDependents } from "./dependents.ts";
+import {
+  addDependent,
+  dependentsOf,
+  forgetDependents,
+  isTaken,
+  takeDependents,
+} from "./dependents.ts";
 import { addDue, dueBy, hasDue } from "./due.ts";
 
 /**
@@ -102,13 +108,17 @@ function offerForeign(run: FsRun, id: string): boolean {
 
 /** After `id` was done: wakes the tasks that waited for it. Cheap when none did. */
 export function promoteDependents(run: FsRun, id: string): number {
-  if (!hasDependents(run, id)) return 0;
+  // Taken, so that what is noted meanwhile stays: `id` may leave done/ again at any moment.
+  const taken = takeDependents(run, id);
+  return taken === null ? 0 : promoteNoted(run, taken);
+}
+
+function promoteNoted(run: FsRun, taken: string): number {
   let promoted = 0;
-  for (const dependent of dependentsOf(run, id)) {
+  for (const dependent of dependentsOf(run, taken)) {
     if (tryPromote(run, dependent, true)) promoted++;
   }
-  // Later dependents find `id` done by themselves.
-  forgetDependents(run, id);
+  forgetDependents(run, taken);
   return promoted;
 }
 
@@ -118,12 +128,13 @@ export function noteReasons(run: FsRun, task: Task, unmet: readonly string[], at
   if (at > 0) addDue(run, task.task_id, at);
 }
 
-/** For every task that others wait for, if it is done by now. */
+/** For every task that others wait for, if it is done by now. Also what another process has taken: it may be dead. */
 export function promoteMet(run: FsRun): number {
   const begin = performance.now();
   let promoted = 0;
   for (const id of namesIn(run.paths.dependents)) {
-    if (existsSync(fileOf(run.paths, "done", id)) || completedTasks(run).has(id)) {
+    if (isTaken(id)) promoted += promoteNoted(run, id);
+    else if (existsSync(fileOf(run.paths, "done", id)) || completedTasks(run).has(id)) {
       promoted += promoteDependents(run, id);
     }
   }
