@@ -23,13 +23,14 @@ import { openRun } from "./open-run.ts";
 
 interface UpGiven {
   no_server?: boolean;
+  no_warden?: boolean;
 }
 
 /** `viv up` on a run: its supervisor, until it is stopped. */
 export async function* superviseFleet(
   context: Context,
   place: RunPlace,
-  { no_server = false }: UpGiven,
+  { no_server = false, no_warden = false }: UpGiven,
 ): AsyncGenerator<Stamped<FleetEvent>, Nothing> {
   const store = await openMeant(context, place);
   try {
@@ -49,7 +50,8 @@ export async function* superviseFleet(
           emit({ kind: "trouble", message: messageOf(error) });
         }
       };
-      const without = ({ kind }: { kind: string }) => no_server && kind === "server";
+      const without = ({ kind }: { kind: string }) =>
+        (no_server && kind === "server") || (no_warden && kind === "warden");
       const service = fleetService(host, place.config, tell, without);
       const sealed = keepSealed(store.ledgerFolder, {
         now: context.now,
@@ -81,7 +83,6 @@ async function openMeant({ here, now }: Context, { path, config }: RunPlace): Pr
 export async function* detachFleet(
   context: Context,
   place: RunPlace,
-  { no_server = false }: UpGiven,
   more: readonly string[],
 ): AsyncGenerator<Stamped<FleetEvent>, Nothing> {
   const port = await context.use(fleetPort);
@@ -89,7 +90,7 @@ export async function* detachFleet(
   const run = store.folder;
   await store.close();
   const files = port.filesIn(run);
-  const flags = [`--run=${run}`, "--json", ...(no_server ? ["--no-server"] : []), ...more];
+  const flags = [`--run=${run}`, "--json", ...more];
   const pid = await startDetached(context, port, files.startLogPath, ["up", ...flags], (pid) => {
     const state = files.read();
     if (state === null || state.pid !== pid || !isRunning(state, port.machine)) return "unknown";

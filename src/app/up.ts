@@ -63,7 +63,8 @@ type Output = z.output<typeof output>;
 const input = z.extend(upInput, {
   detach: flag("run in the background; returns when it is ready"),
   no_server: flag("without the server of the page and the API"),
-  grace: duration("time for begun work after a stop (default: no limit); then it is given back"),
+  no_warden: flag("without the warden of [warden]"),
+  grace: duration("time for running tasks after a stop (default: no limit)"),
 });
 
 const up = defineStream({
@@ -79,7 +80,7 @@ const up = defineStream({
     if (mode.of === "fleet") {
       const { detachFleet, superviseFleet } = await import("./up-fleet.ts");
       const events = given.detach
-        ? detachFleet(context, mode.place, given, graceFlag(given))
+        ? detachFleet(context, mode.place, flagsOf(given))
         : superviseFleet(context, mode.place, given);
       for await (const event of events) yield { of: "up" as const, event };
       return {};
@@ -87,13 +88,13 @@ const up = defineStream({
     refuseFleetFlags(given, mode);
     if (given.detach) {
       const { detachAgents } = await import("./detach.ts");
-      const events = detachAgents(context, given.config ?? "agents.toml", graceFlag(given));
+      const events = detachAgents(context, given.config ?? "agents.toml", flagsOf(given));
       for await (const event of events) yield { of: "up" as const, event };
       return {};
     }
     const begin = new Date(context.now()).toISOString();
     return yield* eventsOf<Emitted, Output>((emit) =>
-      besideWarden(context, emit, async () => {
+      besideWarden(context, given, emit, async () => {
         if (mode.of === "crew") {
           for await (const event of crewStream(context, mode.crew)) emit({ of: "crew", event });
           return {};
@@ -123,7 +124,11 @@ function withGrace(context: Context, graceMs: number | undefined): Context {
 }
 
 /** For the one that is started in the background. */
-const graceFlag = ({ grace }: Given) => (grace === undefined ? [] : [`--grace=${grace}`]);
+const flagsOf = ({ grace, no_server, no_warden }: Given) => [
+  ...(no_server ? ["--no-server"] : []),
+  ...(no_warden ? ["--no-warden"] : []),
+  ...(grace === undefined ? [] : [`--grace=${grace}`]),
+];
 
 type Given = z.output<typeof input>;
 type Mode = { of: "agents" } | { of: "crew"; crew: CrewChoice } | { of: "fleet"; place: RunPlace };
@@ -188,10 +193,11 @@ function refuseFleetFlags({ detach, no_server, drain }: Given, { of }: Mode): vo
 /** Runs a warden beside `act`. Where another process is the warden of that folder, that one serves. */
 async function besideWarden<T>(
   context: Context,
+  { no_warden }: Given,
   emit: (event: Emitted) => void,
   act: () => Promise<T>,
 ): Promise<T> {
-  if (context.here.config?.section(wardenSection) === undefined) return act();
+  if (no_warden || context.here.config?.section(wardenSection) === undefined) return act();
   const stop = new AbortController();
   const keep = async () => {
     const events = wardenUp.stream({ ...context, signal: stop.signal }, {});

@@ -57,8 +57,14 @@ function supervised() {
     ...{ now: Date.now, here: { cwd: run, env: {} }, signal: never, urgent: never },
     use: async (port: unknown) => ports.get(port),
   } as unknown as Context;
+  const lookAll = () => {
+    const due = looks;
+    looks = [];
+    for (const act of due) act();
+  };
+  const turn = () => new Promise((resolve) => setImmediate(resolve));
   return {
-    ...{ is, leave, left, signals, takeTurn: files.takeTurn },
+    ...{ up, is, leave, left, signals, takeTurn: files.takeTurn },
     pass: (ms: number) => world.advance(ms),
     endLeft: () => world.endProcess(left.pid),
     down: async (now: boolean) => {
@@ -67,10 +73,17 @@ function supervised() {
     end: () => world.endProcess(up.self().pid),
     /** All of so many have looked, and look again. */
     look: async (count: number) => {
-      while (looks.length < count) await new Promise((resolve) => setImmediate(resolve));
-      const due = looks;
-      looks = [];
-      for (const act of due) act();
+      while (looks.length < count) await turn();
+      lookAll();
+    },
+    lookUntil: async (over: Promise<unknown>) => {
+      let isOver = false;
+      const end = () => {
+        isOver = true;
+      };
+      over.then(end, end);
+      for (; !isOver; await turn()) lookAll();
+      await over;
     },
   };
 }
@@ -96,6 +109,33 @@ describe("viv down, several at the same moment", () => {
     end();
     await look(2);
     await both;
+  });
+
+  it.each([false, true])("give up on one that does not react (now: %s)", async (now) => {
+    const { up, signals, down, look, lookUntil, pass } = supervised();
+    const message = `end it with: kill -KILL ${up.self().pid}`;
+    const refused = expect(down(now)).rejects.toThrow(message);
+    await look(1);
+    pass(21_000);
+    await lookUntil(refused);
+    expect(signals).toEqual(["SIGTERM"]);
+  });
+
+  it("wait for begun work however long it takes, and after the second signal for 90 s", async () => {
+    const { is, up, down, look, lookUntil, pass, end } = supervised();
+    is("stopping");
+    const waits = down(false);
+    await look(1);
+    pass(3_600_000);
+    await look(1);
+    await look(1);
+    is("stopping", true);
+    const refused = expect(down(true)).rejects.toThrow(`kill -KILL ${up.self().pid}`);
+    await look(2);
+    pass(91_000);
+    await lookUntil(refused);
+    end();
+    await lookUntil(waits);
   });
 
   it("end what is left over once, and kill it at last", async () => {

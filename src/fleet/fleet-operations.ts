@@ -110,6 +110,11 @@ function whyNot(up: Up, fleet: FleetPort): VivError | null {
   return new VivError("WRONG_STATE", message, { run, pid });
 }
 
+/** In which a supervisor hears a signal. */
+const HEARS_WITHIN_S = 20;
+/** And in which it ends after the second one, with what it has to kill before. */
+const ENDS_WITHIN_S = 90;
+
 /**
  * SIGTERM, and to stop at once SIGINT when the first was heard: two signals at the same moment could
  * count as one. A second one means "at once", and a third that it ends alone; so each is sent by one
@@ -130,12 +135,18 @@ async function stop(
   let isHeard = false;
   let turn: Pick<FileLock, "release"> | null = null;
   let told = "";
+  let awaited: string | null = "";
+  let since = machine.clock.uptime();
   try {
     while (machine.vitality(holder) === "alive" && !context.signal.aborted) {
       // Where nothing can be locked, it must be possible to stop it all the same.
       if (!isHeard) turn ??= await up.takeTurn().catch(() => ({ release: () => {} }));
       const stopping = await up.stopping();
       const next = nextSignal(stopping, atOnce);
+      if (next !== awaited) since = machine.clock.uptime();
+      awaited = next;
+      const passed = machine.clock.uptime() - since;
+      if (passed > patience(next, atOnce)) throw silentError(pid, passed);
       if (next === null) {
         isHeard = true;
         turn?.release();
@@ -153,6 +164,18 @@ async function stop(
     turn?.release();
   }
   if (machine.vitality(holder) !== "alive") emit({ kind: "gone", pid });
+}
+
+/** For how many seconds nothing may happen. Begun work may take as long as it likes. */
+function patience(next: string | null, atOnce: boolean): number {
+  if (next !== null) return HEARS_WITHIN_S;
+  return atOnce ? ENDS_WITHIN_S : Number.POSITIVE_INFINITY;
+}
+
+/** As when it was stopped with SIGSTOP. */
+function silentError(pid: number, seconds: number): VivError {
+  const message = `viv up (pid ${pid}) was asked to stop, and has not reacted for ${Math.round(seconds)} s; end it with: kill -KILL ${pid}\nand what it leaves with: viv down`;
+  return new VivError("LOCKED", message, { pid });
 }
 
 /** From the signal to the kill, as the supervisor does it. */

@@ -446,6 +446,9 @@ describe("a second start", () => {
     first.isTaken = true;
     const service = fleetService(first.host, toml(), () => {});
     await expect(service.run()).rejects.toThrow(`already: pid ${first.last?.pid}`);
+    const next = fleetService(first.host, toml(), () => {});
+    first.last = first.last && { ...first.last, state: "stopping", since: "T" };
+    await expect(next.run()).rejects.toThrow("has been stopping since T");
   });
 
   it("after a kill ends a server, and names a worker at its task", async () => {

@@ -255,7 +255,10 @@ function takenError(holder: FleetState | null, { machine }: FleetHost): VivError
   if (holder === null || machine.vitality(holder) === "gone") {
     return new VivError("WORKER_TAKEN", "another viv up is just starting on this run; try again.");
   }
-  const { pid, host, since } = holder;
-  const message = `viv up runs on this run already: pid ${pid} on ${host}, since ${since}; look with: viv ps, stop it with: viv down`;
+  const { pid, host, since, state } = holder;
+  const message =
+    state === "stopping"
+      ? `viv up still runs on this run, and has been stopping since ${since}: pid ${pid} on ${host}; wait for it with: viv down`
+      : `viv up runs on this run already: pid ${pid} on ${host}, since ${since}; look with: viv ps, stop it with: viv down`;
   return new VivError("WORKER_TAKEN", message, { pid, host });
 }

@@ -71,7 +71,9 @@ export function partsOf(
     ...(warden === null ? [] : [program("warden", warden, "warden", "up")]),
     ...workers,
     ...(facts.merges && !isManned ? [program("merge", "", "merge", on, "--auto")] : []),
-    ...(agents === null ? [] : [program("agents", agents, "up", `--config=${agents}`)]),
+    ...(agents === null
+      ? []
+      : [program("agents", agents, "up", `--config=${agents}`, "--no-warden")]),
     ...(crew === null ? [] : [program("crew", crew, "crew", "up")]),
   ];
 }

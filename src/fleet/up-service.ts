@@ -180,10 +180,12 @@ function takenError(files: UpFiles, host: UpHost): VivError {
   if (holder === null || host.machine.vitality(holder) === "gone") {
     return new VivError("WORKER_TAKEN", "another viv up is just starting there; try again.");
   }
-  const { pid, host: where, config, since } = holder;
+  const { pid, host: where, config, since, state } = holder;
   return new VivError(
     "WORKER_TAKEN",
-    `viv up runs there already: pid ${pid} on ${where}, since ${since}, with ${config}; stop it first: viv down -c ${config}`,
+    state === "stopping"
+      ? `viv up still runs there, and has been stopping since ${since}: pid ${pid} on ${where}, with ${config}; wait for it with: viv down -c ${config}`
+      : `viv up runs there already: pid ${pid} on ${where}, since ${since}, with ${config}; stop it first: viv down -c ${config}`,
     { pid, host: where, config },
   );
 }

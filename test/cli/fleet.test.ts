@@ -432,7 +432,7 @@ describe("in the background", () => {
   });
 
   it("runs the agents of a pit as a part", async () => {
-    const here = farm('run = "pit"\n');
+    const here = farm('run = "pit"\n[warden]\nstate = "w"\n');
     here.say("pit", "init", "pit");
     here.write(
       "agents.toml",
@@ -441,8 +441,12 @@ describe("in the background", () => {
     expect(here.say("up", "--detach", "--no-server")).toMatchObject({ status: 0 });
     expect(here.ps().parts.map(({ name, doing }) => [name, doing])).toEqual([
       ["reaper", expect.any(String)],
+      ["warden", expect.any(String)],
       ["agents", "1 agent"],
     ]);
+    expect(here.part("warden")?.state).toBe("idle");
+    const log = join(here.folder, "pit/.viv/up/fleet/agents.log");
+    expect(readFileSync(log, "utf8")).not.toContain("without a warden");
     expect(here.say("down").status).toBe(0);
   });
 
