@@ -64,7 +64,7 @@ const input = z.extend(upInput, {
   detach: flag("run in the background; returns when it is ready"),
   no_server: flag("without the server of the page and the API"),
   no_warden: flag("without the warden of [warden]"),
-  grace: duration("time for begun work after a stop (default: no limit); then it is given back"),
+  grace: duration("time for running tasks after a stop (default: no limit)"),
 });
 
 const up = defineStream({

@@ -46,7 +46,10 @@ export function Parts({ parts }: { parts: NonNullable<Fleet["parts"]> }) {
           <tbody>
             {parts.parts.map((part) => (
               // One that is left over has the name of its successor.
-              <tr key={`${part.name} ${part.state === "left over" ? part.pid : ""}`} title={plain(part.note || part.name)}>
+              <tr
+                key={`${part.name} ${part.state === "left over" ? part.pid : ""}`}
+                title={plain(part.note || part.name)}
+              >
                 <td class="cut part">
                   <b>
                     <bdi>{part.name}</bdi>
