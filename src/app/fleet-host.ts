@@ -113,11 +113,11 @@ function realOf(path: string): string {
   }
 }
 
-const ASK_AFTER_MS = 2_000;
+const ASK_AFTER_MS = 8_000;
 const KILL_AFTER_MS = 10_000;
 const LOOK_AGAIN_MS = 50;
 
-/** It should end by itself, because its stdin has closed; then it is asked, and killed at last. */
+/** It should end by itself, because its stdin has closed; a signal then means at once, and the last one kills. */
 async function endProcess(machine: Machine, process: ProcessIdentity): Promise<boolean> {
   const begin = performance.now();
   const sent = new Set<NodeJS.Signals>();

@@ -412,13 +412,13 @@ no_output = { after = "1s", action = "file" }
     );
     writeFileSync(join(here.folder, "viv.toml"), '[warden]\nstate = "w"\n');
     const up = vivProgram(here, "up");
-    await until("both are up", () => /is up with 5 dogs/.test(up.said()));
-    await until("both are up", () => up.said().includes("1 agent around"));
+    await until("both are up", () => up.said().includes('"pool":5'));
+    await until("both are up", () => up.said().includes('"agents":["cleanup"]'));
     expect(await here.json("warden", "status")).toMatchObject({ up: true, pid: up.child.pid });
     up.child.kill("SIGTERM");
     await until("both have ended", () => up.child.exitCode !== null);
     expect(up.child.exitCode).toBe(0);
-    expect(up.said()).toContain("the warden has stopped");
+    expect(up.said()).toContain('"kind":"stopped"');
     expect(await here.json("warden", "status")).toMatchObject({ up: false });
   });
 

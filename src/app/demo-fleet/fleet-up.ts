@@ -49,8 +49,7 @@ export async function startFleet(
 
 async function stop(child: ChildProcess, ended: Promise<void>): Promise<void> {
   const tell = () => child.exitCode === null && child.signalCode === null && child.kill("SIGINT");
-  child.stdin?.end();
-  tell();
+  child.stdin?.end(); // counts as the first signal
   const hasty = setTimeout(tell, DRAIN_MS);
   const last = setTimeout(() => child.kill("SIGKILL"), 3 * DRAIN_MS);
   await ended;
