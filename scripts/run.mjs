@@ -21,7 +21,7 @@ export function runBeside(command, args) {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { cwd: root, stdio: "inherit" });
     child.on("error", (error) =>
-      resolve({ status: 1, said: `cannot run ${command}: ${error.message}\n` }),
+      reject(new Error(`cannot run ${command}: ${error.message}`, { cause: error })),
     );
     child.on("close", (status) => resolve(status ?? 1));
   });
@@ -38,7 +38,7 @@ export function runQuietly(command, args) {
       });
     }
     child.on("error", (error) =>
-      reject(new Error(`cannot run ${command}: ${error.message}`, { cause: error })),
+      resolve({ status: 1, said: `cannot run ${command}: ${error.message}\n` }),
     );
     child.on("close", (status) => resolve({ status: status ?? 1, said }));
   });

@@ -67,7 +67,7 @@ async function parkedAgents(run: string): Promise<ParkedAgent[]> {
 
 async function failedSchedules(context: Context): ReturnType<ReportPort["failedSchedules"]> {
   const found = await unlessRefused(() => scheduleLs.run(context, {}));
-  return (found?.schedules ?? []).filter(({ note }) => note !== "");
+  return (found?.schedules ?? []).filter(({ note, state }) => note !== "" && state === "on");
 }
 
 function upNote(run: string): string | null {

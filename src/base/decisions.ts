@@ -32,7 +32,9 @@ export function withDecisions<T extends Past>(
   history: readonly T[],
   ledger: readonly Line[],
 ): (T | Decision)[] {
-  const left = ledger.filter(({ event }) => typeof event === "string" && event in WORDS);
+  const left = ledger.filter(
+    ({ event }) => typeof event === "string" && Object.hasOwn(WORDS, event),
+  );
   const rows: (T | Decision)[] = history.map((one) => {
     if (!one.retried) return one;
     const { by = "someone", at, note } = one;

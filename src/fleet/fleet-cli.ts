@@ -231,6 +231,10 @@ export const commands = {
             return color.dim(
               `waits for ${plain(event.working.join("; "))}${event.now ? "" : "; at once: viv down --now"}`,
             );
+          case "silent":
+            return color.yellow(
+              `no reaction of pid ${event.pid} for ${event.seconds} s: it is held (kill -CONT ${event.pid}), its disk is full, or another viv down has the turn; goes on waiting`,
+            );
           case "left": {
             const { part, pid, now } = event;
             const how = now

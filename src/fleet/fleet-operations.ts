@@ -45,6 +45,8 @@ export type DownEvent =
   | { kind: "waits"; working: string[]; now: boolean }
   /** Left by an earlier viv up, which was killed. */
   | { kind: "left"; part: string; pid: number; now: boolean }
+  /** It has not said so long that it stops, or does not end. */
+  | { kind: "silent"; pid: number; seconds: number }
   | { kind: "gone"; pid: number }
   | { kind: "none"; run: string };
 
@@ -145,8 +147,12 @@ async function stop(
       const next = nextSignal(stopping, atOnce);
       if (next !== awaited) since = machine.clock.uptime();
       awaited = next;
-      const passed = machine.clock.uptime() - since;
-      if (passed > patience(next, atOnce)) throw silentError(pid, passed);
+      const seconds = Math.round(machine.clock.uptime() - since);
+      if (seconds > patience(next, atOnce)) {
+        // Only said: with a full disk it stops, and cannot say so.
+        emit({ kind: "silent", pid, seconds });
+        since = Number.POSITIVE_INFINITY;
+      }
       if (next === null) {
         isHeard = true;
         turn?.release();
@@ -170,12 +176,6 @@ async function stop(
 function patience(next: string | null, atOnce: boolean): number {
   if (next !== null) return HEARS_WITHIN_S;
   return atOnce ? ENDS_WITHIN_S : Number.POSITIVE_INFINITY;
-}
-
-/** As when it was stopped with SIGSTOP. */
-function silentError(pid: number, seconds: number): VivError {
-  const message = `viv up (pid ${pid}) was asked to stop, and has not reacted for ${Math.round(seconds)} s; end it with: kill -KILL ${pid}\nand what it leaves with: viv down`;
-  return new VivError("LOCKED", message, { pid });
 }
 
 /** From the signal to the kill, as the supervisor does it. */

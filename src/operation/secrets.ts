@@ -41,7 +41,8 @@ const HARMLESS =
 /** Of a sentence: a secret has digits, signs or capitals in it. */
 const WORDS =
   /^[(]?[A-Z]?[a-z]{1,20}(?:[.,;:!?)]{0,3}\s{1,3}[(]?[A-Z]?[a-z]{1,20}){0,40}[.,;:!?)]{0,3}$/;
-/** Passwords may be words. */
+/** A word or two may be all that a header has to hide. */
+const HEADER = /^(?:(?:proxy-)?authorization|(?:set-)?cookie|x-)/i;
 const PASSWORD = /pass(?:word|wd|phrase)|secret/i;
 
 /** Each is linear in the text: repetitions are bounded, or end at a character that they exclude. */
@@ -56,7 +57,7 @@ const SECRETS: readonly (readonly [RegExp, string])[] = [
     `$1${GONE}`,
   ],
   // Not a name of words, as sk-learn-compatible.
-  [/\b(?:sk|rk|pk)[-_](?![a-z]{1,20}(?:-[a-z]{1,20}){1,8}(?![\w-]))[\w-]{10,}/g, GONE],
+  [/\b(?:sk|rk|pk)[-_](?![a-z]{1,20}(?:-[a-z]{1,12}){1,8}(?![\w-]))[\w-]{10,}/g, GONE],
   // Addresses to which every client that knows them may post.
   [/\b(hooks\.slack\.com\/\w{1,20}\/|discord(?:app)?\.com\/api\/webhooks\/)[\w/-]+/gi, `$1${GONE}`],
   [/(?<![\w-])(?:bot)?\d{8,10}:[\w-]{35}(?![\w-])/g, GONE],
@@ -82,10 +83,11 @@ const NAMED_VALUES: readonly RegExp[] = [
 ].map((text) => new RegExp(text, "gi"));
 
 function isHarmless(name: string, value: string, rest: string): boolean {
+  const isProse = WORDS.test(value);
+  if (HEADER.test(name)) return isProse && /\S\s+\S+\s+\S/.test(value);
   if (HARMLESS.test(value)) return true;
-  if (!WORDS.test(value)) return false;
-  // "password: hunter" is one, "Reset the password: show a message" is none.
-  return !PASSWORD.test(name) || (/:\s+$/.test(name) && /^ [a-z]/i.test(rest));
+  // "token=hunter" has a secret, and so has "password: hunter"; a sentence goes on.
+  return isProse && !PASSWORD.test(name) && !/[=>]\s*$/.test(name) && /^ [a-z]/i.test(rest);
 }
 
 /** The end of a key whose beginning was cut off. */

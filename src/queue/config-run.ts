@@ -11,13 +11,19 @@ export const runSection = ((top) => ({
  * there is such a line, but in a table, or its value is no plain text; null: there is none.
  */
 export function runLineOf(text: string): string | null {
-  const key = /^\s*["']?run["']?\s*=/m;
-  if (!key.test(text)) return null;
-  const [top = ""] = text.split(/^\s*\[/m);
-  const value = /[ \t]*(?:"([^"\\\n]*)"|'([^'\n]*)')[ \t]*(?:#.*)?$/m.source;
-  const line = new RegExp(key.source + value, "m").exec(top);
+  const [top = ""] = text.split(/^[ \t]*\[/m);
+  // Below a table a text is a path that is misplaced; `run` of [budget] is none.
+  if (!KEY.test(top) && !MISPLACED.test(text)) return null;
+  const line = LINE.exec(top);
   return line?.[1] ?? line?.[2] ?? "";
 }
+
+const KEY = /^[ \t]*["']?run["']?[ \t]*=/m;
+const MISPLACED = new RegExp(`${KEY.source}[ \\t]*["']`, "m");
+const LINE = new RegExp(
+  `${KEY.source}[ \\t]*(?:"([^"\\\\\\n]*)"|'([^'\\n]*)')[ \\t]*(?:#.*)?$`,
+  "m",
+);
 
 /** A hint for a top key that stands below the first table by mistake. */
 export function belongsOnTop(key: string): string | undefined {

@@ -263,7 +263,7 @@ describe("a viv.toml with mistakes", () => {
   });
 
   it("hides no run that another file names, or that the folder is", async () => {
-    write("viv.toml", "foo = \n");
+    write("viv.toml", "foo = \n[budget]\nrun = { usd = 5 }\n");
     for (const at of [around(), { ...around(), cwd: join(home, "night") }]) {
       const { status, stdout } = await cli(["ls"], at);
       expect({ status, stdout }).toEqual({ status: 0, stdout: expect.stringMatching(/\ba\b/) });

@@ -693,6 +693,8 @@ describe("schedules", () => {
     expect(lines).toMatchObject([{ room: "fleet", schedule: "m", note: text }]);
     const { needs_you } = here.json<{ needs_you: unknown[] }>("report");
     expect(needs_you).toMatchObject([{ kind: "schedule", subject: "m", text }]);
+    here.json("schedule", "pause", "m");
+    expect(here.json("report")).toMatchObject({ needs_you: [] });
   });
 
   it.each([

@@ -29,7 +29,6 @@ it.each([
   "Count input tokens: sum per model",
   "rename --token flag to --key",
   "Add --password option",
-  "Reset the password: show a message",
   "Cookie: keep the session of a tab",
   "Authorization: check roles, then owners",
   "API key: a better message",
@@ -45,6 +44,15 @@ it.each([
   "Authorization: Token huNter",
   "bearer hunter-hunter",
   "sk-ant-hunter-xyz9",
+  "sk-live-hunterhunterhunter",
+  "X-Api-Key: 1234567890123456 hunter",
+  "Authorization: Bearer hunterhunterhunter",
+  "authorization: hunter",
+  "VIV_TOKEN=hunter",
+  "api_key=hunterhunter and more",
+  "authorization: eyJhbGciOi.eyJzdWIi.abc, cookie: sid=hunter",
+  "Cookie: sk-abcdef123456; session=HUNTER123abc",
+  "db password: hunter on port 5432",
 ])("takes the value out of: %s", (text) => expect(redacted(text, {})).not.toMatch(/hunter/i));
 
 it("knows variables whose names and values are only perhaps secret", () => {

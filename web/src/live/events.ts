@@ -99,8 +99,8 @@ let heardAt = 0;
 
 export function connect(): void {
   document.addEventListener("visibilitychange", onVisible);
-  addEventListener("online", () => tryNow());
-  addEventListener("offline", () => lose());
+  addEventListener("online", () => connection.value.state !== "resting" && tryNow());
+  addEventListener("offline", () => connection.value.state !== "resting" && lose());
   setInterval(() => {
     if (source !== null && Date.now() - heardAt > SILENT_MS) lose(heardAt);
   }, LOOK_MS);
