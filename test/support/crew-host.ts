@@ -11,9 +11,16 @@ import { newFolder } from "./folders.ts";
 import { FakeHost } from "./machine.ts";
 import { settled } from "./up-host.ts";
 
+/** In the morning, so that the hours of a test are of one day whenever it runs. */
+function atSix(world: FakeHost): FakeHost {
+  const HOUR = 3_600_000;
+  world.jumpWall(6 * HOUR - (world.clock.now() % (24 * HOUR)));
+  return world;
+}
+
 /** A crew on a machine where nothing happens by itself: tests end runs and move the time. */
 export class FakeCrew {
-  readonly world = new FakeHost();
+  readonly world = atSix(new FakeHost());
   /** The texts of all files that people write, by their path. Folders are not looked at. */
   readonly texts = new Map<string, string>();
   readonly runs: FakeRun[] = [];
