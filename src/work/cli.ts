@@ -32,7 +32,7 @@ function drainProgress(io: Io, context: Context) {
     progress.aside();
     if (event.kind === "started") drain = new DrainProgress(event.types);
     if (event.kind === "ended") drain?.ended(event.id, event.to);
-    show();
+    setImmediate(show); // below the line of this event, which is not printed yet
     const begin = performance.now();
     if (io.stderr.isTTY !== true || isLooking || begin < restsUntil) return;
     isLooking = true;

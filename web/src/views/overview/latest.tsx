@@ -1,4 +1,5 @@
 import { useEffect } from "preact/hooks";
+import { onEvent } from "../../live/events.ts";
 import { news, pickNews, readPastNews } from "../../live/news.ts";
 import { Glyph } from "../../parts/glyph.tsx";
 import { plain } from "../../parts/plain.ts";
@@ -7,7 +8,11 @@ import { routeHref, taskHref } from "../../shell/router.ts";
 
 /** What happened lately, and what happens now, in the room that a short list of needs leaves. */
 export function Latest({ most }: { most: number }) {
-  useEffect(() => void readPastNews(), []);
+  useEffect(() => {
+    void readPastNews();
+    // What happened between that answer and the first event is in neither.
+    return onEvent(({ kind }) => void (kind === "hello" && readPastNews()));
+  }, []);
   const shown = pickNews(news.value, most);
   return (
     <section class="panel latest live" aria-label="Latest">
