@@ -20,7 +20,7 @@ ensureDebianPackages([
   { command: "tmux", package: "tmux" },
 ]);
 // The tests with these are skipped where they are missing.
-const others = ["gh", "zsh", "fish", "ksh", "mksh", "tcsh", "chromium", "faketime"];
+const others = ["gh", "zsh", "fish", "ksh", "mksh", "tcsh", "chromium", "faketime", "openssl"];
 const missing = tryDebianPackages(others.map((name) => ({ command: name, package: name })));
 for (const { command } of missing) console.error(`${command} is not installed: no test with it.`);
 ensureBuilt();
