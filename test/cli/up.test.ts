@@ -447,7 +447,8 @@ describe("viv ps and viv down", () => {
     expect(here.say(["ps"]).status).toBe(1);
   });
 
-  it("after kill -9: a busy worker is left over, the next up is seen, down --now gives food back", async () => {
+  /** A `viv up` that was killed while its agent digested f.1. */
+  async function killedAtItsFood() {
     const here = farm(ONE);
     const first = here.up();
     await untilReady(here, ["snake-1"]);
@@ -456,6 +457,11 @@ describe("viv ps and viv down", () => {
     const pid = pidOf(here.agent("snake-1"));
     first.child.kill("SIGKILL");
     await first.end();
+    return { here, first, pid };
+  }
+
+  it("after kill -9: a busy worker is left over, the next up is seen, down --now gives food back", async () => {
+    const { here, first, pid } = await killedAtItsFood();
     expect(seen(here)).toMatchObject({
       ...{ running: false, note: expect.stringContaining(`pid ${first.pid} is gone`) },
       parts: [{ name: "snake-1", state: "left over", pid, doing: "digesting f.1" }],
@@ -486,14 +492,7 @@ describe("viv ps and viv down", () => {
   });
 
   it("after kill -9: what is left over is named beside the next one, and down --now stops both", async () => {
-    const here = farm(ONE);
-    const first = here.up();
-    await untilReady(here, ["snake-1"]);
-    here.feed("f.1");
-    await until("it digests", () => seen(here).parts[0]?.doing === "digesting f.1");
-    const pid = pidOf(here.agent("snake-1"));
-    first.child.kill("SIGKILL");
-    await first.end();
+    const { here, pid } = await killedAtItsFood();
     const started = here.say(["up", "-c", "agents.toml", "--detach"]);
     expect(started.stdout).toContain(`snake-1 of an earlier viv up still runs, pid ${pid}`);
     expect(seen(here)).toMatchObject({
